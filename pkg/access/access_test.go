@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -108,11 +109,13 @@ func TestGuardedFieldsAreFound(t *testing.T) {
 		{&orchv1.ReadBlockDocumentsRequest{Query: &orchv1.BlockDocumentQuery{}}, false},
 		{&orchv1.ReadBlockDocumentsRequest{}, false},
 	} {
-		m := c.request.ProtoReflect()
-		found := access.Guarded(m.Descriptor())
-		require.Len(t, found, 1)
-		require.Equal(t, "read_block_secrets", found[0].Scope)
-		require.Equal(t, c.want, found[0].Set(m))
+		t.Run(fmt.Sprint(c.request), func(t *testing.T) {
+			m := c.request.ProtoReflect()
+			found := access.Guarded(m.Descriptor())
+			require.Len(t, found, 1)
+			require.Equal(t, "read_block_secrets", found[0].Scope)
+			require.Equal(t, c.want, found[0].Set(m))
+		})
 	}
 	require.Empty(t, access.Guarded((&orchv1.ReadFlowRequest{}).ProtoReflect().Descriptor()))
 }

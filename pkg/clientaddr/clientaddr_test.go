@@ -42,9 +42,11 @@ func TestClient(t *testing.T) {
 		{"10.1.2.3:80", []string{"198.51.100.1, 10.0.0.300"}, "invalid IP"},
 		{"@", []string{"198.51.100.1"}, "invalid IP"},
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.RemoteAddr, r.Header["X-Forwarded-For"] = c.remote, c.header
-		require.Equal(t, c.want, trusted.Client(r).String(), "%v", c)
+		t.Run(c.remote, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.RemoteAddr, r.Header["X-Forwarded-For"] = c.remote, c.header
+			require.Equal(t, c.want, trusted.Client(r).String(), "%v", c)
+		})
 	}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "10.0.0.1:1"

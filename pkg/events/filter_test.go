@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 
@@ -30,7 +31,9 @@ func TestParseText(t *testing.T) {
 		{`"" " "`, events.Text{}},
 		{"non-stop", events.Text{AnyOf: []string{"non-stop"}}},
 	} {
-		require.Equal(t, c.want, events.ParseText(c.query), c.query)
+		t.Run(c.query, func(t *testing.T) {
+			require.Equal(t, c.want, events.ParseText(c.query), c.query)
+		})
 	}
 }
 
@@ -54,22 +57,24 @@ func TestLabelValues(t *testing.T) {
 		{[]string{"!!a"}, []string{"a"}, []string{"!a"}},
 		{[]string{"\x00*"}, []string{"\x00", "\x00a"}, []string{"", "a"}},
 	} {
-		values := events.LabelValues(&orchv1.StringOrList{Kind: &orchv1.StringOrList_List{List: &orchv1.StringList{Values: c.values}}})
-		patterns := func(text string) bool {
-			for _, v := range values {
-				if regexp.MustCompile(v.Pattern()).MatchString(text) != v.Unwanted {
-					return true
+		t.Run(fmt.Sprint(c.values), func(t *testing.T) {
+			values := events.LabelValues(&orchv1.StringOrList{Kind: &orchv1.StringOrList_List{List: &orchv1.StringList{Values: c.values}}})
+			patterns := func(text string) bool {
+				for _, v := range values {
+					if regexp.MustCompile(v.Pattern()).MatchString(text) != v.Unwanted {
+						return true
+					}
 				}
+				return false
 			}
-			return false
-		}
-		for _, text := range c.met {
-			require.True(t, values.Met(text), "%q meets %q", text, c.values)
-			require.True(t, patterns(text), "%q is found by %q", text, c.values)
-		}
-		for _, text := range c.miss {
-			require.False(t, values.Met(text), "%q meets %q", text, c.values)
-			require.False(t, patterns(text), "%q is found by %q", text, c.values)
-		}
+			for _, text := range c.met {
+				require.True(t, values.Met(text), "%q meets %q", text, c.values)
+				require.True(t, patterns(text), "%q is found by %q", text, c.values)
+			}
+			for _, text := range c.miss {
+				require.False(t, values.Met(text), "%q meets %q", text, c.values)
+				require.False(t, patterns(text), "%q is found by %q", text, c.values)
+			}
+		})
 	}
 }

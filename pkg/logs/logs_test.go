@@ -28,26 +28,28 @@ func TestSplit(t *testing.T) {
 		"one too many":   {[]int{500, 500, 500}, []int{2, 1}},
 		"one very large": {[]int{1, 4000, 1}, []int{1, 1, 1}},
 	} {
-		var all []*orchv1.Log
-		for i, size := range c.sizes {
-			all = append(all, &orchv1.Log{Level: int64(i), Message: strings.Repeat("x", size*kibi)})
-		}
-		messages, err := logs.Split(all)
-		require.NoError(t, err, name)
-		var got []int
-		var levels []int64
-		for _, message := range messages {
-			read, err := logs.Read(message)
-			require.NoError(t, err, name)
-			got = append(got, len(read))
-			for _, log := range read {
-				levels = append(levels, log.GetLevel())
+		t.Run(name, func(t *testing.T) {
+			var all []*orchv1.Log
+			for i, size := range c.sizes {
+				all = append(all, &orchv1.Log{Level: int64(i), Message: strings.Repeat("x", size*kibi)})
 			}
-		}
-		require.Equal(t, c.want, got, name)
-		for i, level := range levels {
-			require.Equal(t, int64(i), level, name)
-		}
+			messages, err := logs.Split(all)
+			require.NoError(t, err, name)
+			var got []int
+			var levels []int64
+			for _, message := range messages {
+				read, err := logs.Read(message)
+				require.NoError(t, err, name)
+				got = append(got, len(read))
+				for _, log := range read {
+					levels = append(levels, log.GetLevel())
+				}
+			}
+			require.Equal(t, c.want, got, name)
+			for i, level := range levels {
+				require.Equal(t, int64(i), level, name)
+			}
+		})
 	}
 	_, err := logs.Read([]byte("nonsense"))
 	require.Error(t, err)

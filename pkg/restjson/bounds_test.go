@@ -56,22 +56,26 @@ func TestErrorsTellTheViolatedRule(t *testing.T) {
 		"no rule":          {`{}`, ``},
 		"syntax":           {`{"name": }`, `{"error":"unexpected character"}`},
 	} {
-		err := restjson.AsErrors(restjson.Unmarshal([]byte(c.body), &orchv1.WorkPoolCreate{}))
-		require.NotNil(t, err, name)
-		if name == "syntax" {
-			require.Contains(t, string(err.List[0].GetCtx()), `{"error":"`)
-			continue
-		}
-		require.Equal(t, c.want, string(err.List[0].GetCtx()), name)
+		t.Run(name, func(t *testing.T) {
+			err := restjson.AsErrors(restjson.Unmarshal([]byte(c.body), &orchv1.WorkPoolCreate{}))
+			require.NotNil(t, err, name)
+			if name == "syntax" {
+				require.Contains(t, string(err.List[0].GetCtx()), `{"error":"`)
+				return
+			}
+			require.Equal(t, c.want, string(err.List[0].GetCtx()), name)
+		})
 	}
 	for name, c := range map[string]struct{ body, want string }{
 		"enum":     {`{"type": "NOPE"}`, `"expected":"'SCHEDULED'`},
 		"datetime": {`{"type": "RUNNING", "state_details": {"scheduled_time": "soon"}}`, `"error":"`},
 		"uuid":     {`{"type": "RUNNING", "state_details": {"flow_run_id": "7"}}`, `"error":"`},
 	} {
-		err := restjson.AsErrors(restjson.Unmarshal([]byte(c.body), &orchv1.StateCreate{}))
-		require.NotNil(t, err, name)
-		require.Contains(t, string(err.List[0].GetCtx()), c.want, name)
+		t.Run(name, func(t *testing.T) {
+			err := restjson.AsErrors(restjson.Unmarshal([]byte(c.body), &orchv1.StateCreate{}))
+			require.NotNil(t, err, name)
+			require.Contains(t, string(err.List[0].GetCtx()), c.want, name)
+		})
 	}
 }
 

@@ -69,13 +69,15 @@ func TestInternalServesWhatOperatorsNeed(t *testing.T) {
 		"/ready":               {http.StatusServiceUnavailable, `"phase":"new"`},
 		"/debug/pprof/cmdline": {http.StatusOK, ""},
 	} {
-		response, err := client.Get("http://" + internal.Addr().String() + path)
-		require.NoError(t, err)
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, want.status, response.StatusCode, path)
-		require.Contains(t, string(body), want.part)
+		t.Run(path, func(t *testing.T) {
+			response, err := client.Get("http://" + internal.Addr().String() + path)
+			require.NoError(t, err)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, want.status, response.StatusCode, path)
+			require.Contains(t, string(body), want.part)
+		})
 	}
 	cancel()
 	require.NoError(t, <-done)

@@ -176,15 +176,17 @@ func TestSettings(t *testing.T) {
 			environment: map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, refused: "OTEL_EXPORTER_OTLP_PROTOCOL",
 		},
 	} {
-		p, err := tracing.Open(t.Context(), tracing.Settings{}, tracing.Process{Name: "test", Getenv: func(name string) string { return test.environment[name] }})
-		if test.refused != "" {
-			require.ErrorIs(t, err, tracing.ErrSettings, name)
-			require.ErrorContains(t, err, test.refused, name)
-			continue
-		}
-		require.NoError(t, err, name)
-		require.Equal(t, test.on, p != nil, name)
-		require.NoError(t, p.Close(t.Context()), name)
+		t.Run(name, func(t *testing.T) {
+			p, err := tracing.Open(t.Context(), tracing.Settings{}, tracing.Process{Name: "test", Getenv: func(name string) string { return test.environment[name] }})
+			if test.refused != "" {
+				require.ErrorIs(t, err, tracing.ErrSettings, name)
+				require.ErrorContains(t, err, test.refused, name)
+				return
+			}
+			require.NoError(t, err, name)
+			require.Equal(t, test.on, p != nil, name)
+			require.NoError(t, p.Close(t.Context()), name)
+		})
 	}
 	_, err := tracing.Open(t.Context(), tracing.Settings{File: t.TempDir()}, tracing.Process{Getenv: func(string) string { return "" }})
 	require.ErrorContains(t, err, "open trace file")

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -96,9 +97,11 @@ func TestAutomationsSayWhoTheyAre(t *testing.T) {
 		{[]string{"Prefect-Automation-ID: " + id, "Prefect-Automation-Name: /w=="}, request.Automation{}},
 		{nil, request.Automation{}},
 	} {
-		require.Equal(t, 200, s.do(t, "GET", "/api/flows/"+flowID, "", test.headers...).status)
-		_, info := s.domain.seen()
-		require.Equal(t, test.want, info.Automation, "%v", test.headers)
+		t.Run(fmt.Sprint(test.headers), func(t *testing.T) {
+			require.Equal(t, 200, s.do(t, "GET", "/api/flows/"+flowID, "", test.headers...).status)
+			_, info := s.domain.seen()
+			require.Equal(t, test.want, info.Automation, "%v", test.headers)
+		})
 	}
 }
 

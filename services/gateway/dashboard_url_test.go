@@ -25,6 +25,8 @@ func TestDashboardURL(t *testing.T) {
 		{gateway.Config{Listen: "127.0.0.1:0"}, ""},
 		{gateway.Config{}, ""},
 	} {
-		require.Equal(t, test.want, test.cfg.DashboardURL(), "%+v", test.cfg.Listen)
+		t.Run(test.want, func(t *testing.T) {
+			require.Equal(t, test.want, test.cfg.DashboardURL(), "%+v", test.cfg.Listen)
+		})
 	}
 }

@@ -53,10 +53,12 @@ func TestUndecodableBodies(t *testing.T) {
 		{"Content-Type", "text/plain; charset=elvish", http.StatusUnsupportedMediaType, "elvish"},
 		{"Content-Type", "text/plain; charset=utf-8", http.StatusBadRequest, "not utf-8"},
 	} {
-		require.Equal(t, c.status, w.do("POST", slug, "no such encoding: \xff", c.name, c.value).status, c.value)
-		require.Equal(t, "orch-cloud.webhook.failed", w.next().GetEvent())
-		logged(t, log, func(d *orchv1.WebhookDelivery) bool {
-			return d.GetStatus() == int64(c.status) && strings.Contains(d.GetError(), c.reason)
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.status, w.do("POST", slug, "no such encoding: \xff", c.name, c.value).status, c.value)
+			require.Equal(t, "orch-cloud.webhook.failed", w.next().GetEvent())
+			logged(t, log, func(d *orchv1.WebhookDelivery) bool {
+				return d.GetStatus() == int64(c.status) && strings.Contains(d.GetError(), c.reason)
+			})
 		})
 	}
 }
@@ -104,13 +106,15 @@ func TestBombs(t *testing.T) {
 		"many form keys":                     {form, strings.Repeat("a=1&", 1_000_000), http.StatusRequestEntityTooLarge},
 		"a form as JSON":                     {"application/json", strings.Repeat("a=1&", 1_000_000), http.StatusNoContent},
 	} {
-		got := w.do("POST", slug, c.body, "Content-Type", c.contentType)
-		if c.status == http.StatusNoContent {
-			require.Contains(t, []int{http.StatusNoContent, http.StatusBadRequest}, got.status, name)
-		} else {
-			require.Equal(t, c.status, got.status, name)
-		}
-		w.next()
+		t.Run(name, func(t *testing.T) {
+			got := w.do("POST", slug, c.body, "Content-Type", c.contentType)
+			if c.status == http.StatusNoContent {
+				require.Contains(t, []int{http.StatusNoContent, http.StatusBadRequest}, got.status, name)
+			} else {
+				require.Equal(t, c.status, got.status, name)
+			}
+			w.next()
+		})
 	}
 }
 
@@ -125,23 +129,25 @@ func TestTheSenderOfTooMuchGetsItsAnswer(t *testing.T) {
 		"known length": {fmt.Sprintf("Content-Length: %d", size), chunk, ""},
 		"chunked":      {"Transfer-Encoding: chunked", "100000\r\n" + chunk + "\r\n", "0\r\n\r\n"},
 	} {
-		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
-		require.NoError(t, err)
-		_, err = io.WriteString(conn, "POST /hooks/"+slug+" HTTP/1.1\r\nHost: x\r\n"+c.head+"\r\n\r\n")
-		require.NoError(t, err)
-		for range size / len(chunk) {
-			_, err = io.WriteString(conn, c.chunk)
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+			require.NoError(t, err)
+			_, err = io.WriteString(conn, "POST /hooks/"+slug+" HTTP/1.1\r\nHost: x\r\n"+c.head+"\r\n\r\n")
+			require.NoError(t, err)
+			for range size / len(chunk) {
+				_, err = io.WriteString(conn, c.chunk)
+				require.NoError(t, err, name)
+			}
+			_, err = io.WriteString(conn, c.end)
 			require.NoError(t, err, name)
-		}
-		_, err = io.WriteString(conn, c.end)
-		require.NoError(t, err, name)
-		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		require.NoError(t, err, name)
-		require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode, name)
-		require.EqualValues(t, 0, response.ContentLength, name)
-		require.NoError(t, response.Body.Close())
-		require.NoError(t, conn.Close())
-		require.Equal(t, "orch-cloud.webhook.failed", w.next().GetEvent())
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err, name)
+			require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode, name)
+			require.EqualValues(t, 0, response.ContentLength, name)
+			require.NoError(t, response.Body.Close())
+			require.NoError(t, conn.Close())
+			require.Equal(t, "orch-cloud.webhook.failed", w.next().GetEvent())
+		})
 	}
 }
 
@@ -167,7 +173,9 @@ func TestHeadersThatAreOdd(t *testing.T) {
 		"a name with a space":    {"X A: b\r\n", []int{http.StatusBadRequest}},
 		"bytes that are no text": {"X-A: \xff\xfe\r\n", []int{http.StatusNotFound}},
 	} {
-		require.Contains(t, c.status, raw(t, cfg.Listen, head+c.header+"Connection: close\r\n\r\n0\r\n\r\n"), name)
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, c.status, raw(t, cfg.Listen, head+c.header+"Connection: close\r\n\r\n0\r\n\r\n"), name)
+		})
 	}
 }
 

@@ -28,28 +28,30 @@ func TestFailureEvents(t *testing.T) {
 		"no event":       {`{"resource": {}}`, `{"resource": {}}`, "event is missing"},
 		"errors of both": {`{"event": "", "resource": {}}`, `{"event": "", "resource": {}}`, "event: String should have at least 1 character; resource: "},
 	} {
-		w.put(slug, &orchv1.WebhookDefinition{Template: c.template})
-		w.settle(c.template)
-		got := w.do("POST", slug, `{"x": 1}`, "X-Some", "thing", "Authorization", "Bearer topsecret", "Cookie", "session=topsecret")
-		require.Equal(t, http.StatusBadRequest, got.status, name)
-		require.Empty(t, got.body, name)
-		require.Empty(t, got.header.Get("Content-Type"), name)
-		e := w.next()
-		require.Equal(t, "orch-cloud.webhook.failed", e.GetEvent(), name)
-		require.Equal(t, map[string]string{
-			"orch.resource.id": "orch-cloud.webhook." + hookID, "orch.resource.name": "a hook",
-		}, e.GetResource().GetLabels(), name)
-		p := payload(t, e)
-		require.ElementsMatch(t, []string{"method", "headers", "body", "rendered", "error"}, keys(p), name)
-		require.Equal(t, "POST", p["method"])
-		require.Equal(t, map[string]any{"x": 1.0}, p["body"])
-		require.Equal(t, c.rendered, p["rendered"], name)
-		require.Contains(t, p["error"], c.reason, name)
-		headers := p["headers"].(map[string]any)
-		require.Equal(t, "thing", headers["x-some"])
-		require.Equal(t, "***", headers["cookie"])
-		require.NotContains(t, headers, "authorization")
-		require.NotContains(t, string(e.GetPayload()), "topsecret")
+		t.Run(name, func(t *testing.T) {
+			w.put(slug, &orchv1.WebhookDefinition{Template: c.template})
+			w.settle(c.template)
+			got := w.do("POST", slug, `{"x": 1}`, "X-Some", "thing", "Authorization", "Bearer topsecret", "Cookie", "session=topsecret")
+			require.Equal(t, http.StatusBadRequest, got.status, name)
+			require.Empty(t, got.body, name)
+			require.Empty(t, got.header.Get("Content-Type"), name)
+			e := w.next()
+			require.Equal(t, "orch-cloud.webhook.failed", e.GetEvent(), name)
+			require.Equal(t, map[string]string{
+				"orch.resource.id": "orch-cloud.webhook." + hookID, "orch.resource.name": "a hook",
+			}, e.GetResource().GetLabels(), name)
+			p := payload(t, e)
+			require.ElementsMatch(t, []string{"method", "headers", "body", "rendered", "error"}, keys(p), name)
+			require.Equal(t, "POST", p["method"])
+			require.Equal(t, map[string]any{"x": 1.0}, p["body"])
+			require.Equal(t, c.rendered, p["rendered"], name)
+			require.Contains(t, p["error"], c.reason, name)
+			headers := p["headers"].(map[string]any)
+			require.Equal(t, "thing", headers["x-some"])
+			require.Equal(t, "***", headers["cookie"])
+			require.NotContains(t, headers, "authorization")
+			require.NotContains(t, string(e.GetPayload()), "topsecret")
+		})
 	}
 }
 

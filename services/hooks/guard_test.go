@@ -115,7 +115,9 @@ func TestUnreadableBodiesOfStrangers(t *testing.T) {
 			{http.StatusUnsupportedMediaType, "text", "klingon"},
 			{http.StatusRequestEntityTooLarge, strings.Repeat("x", 101), "identity"},
 		} {
-			require.Equal(t, c.status, w.do("POST", slug, c.body, "Content-Encoding", c.encoding, "X-Hub-Signature-256", "sha256=00").status)
+			t.Run(c.body, func(t *testing.T) {
+				require.Equal(t, c.status, w.do("POST", slug, c.body, "Content-Encoding", c.encoding, "X-Hub-Signature-256", "sha256=00").status)
+			})
 		}
 	}
 	e := w.next()

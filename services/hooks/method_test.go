@@ -93,10 +93,12 @@ func TestStrictQuietRefusalsKeepTheirReason(t *testing.T) {
 		{"bound", "address", http.StatusBadRequest, nil},
 		{"sealed", "unavailable", http.StatusServiceUnavailable, nil},
 	} {
-		require.Eventually(t, func() bool { return w.do(http.MethodPost, c.slug, "from a stranger", c.header...).status == c.status }, waitTime, tick, c.reason)
-		d := logged(t, log, func(d *orchv1.WebhookDelivery) bool { return d.GetReason() == c.reason })
-		require.EqualValues(t, c.status, d.GetStatus())
-		require.NotEmpty(t, deliverylog.NotReplayable(d), c.reason)
+		t.Run(c.slug, func(t *testing.T) {
+			require.Eventually(t, func() bool { return w.do(http.MethodPost, c.slug, "from a stranger", c.header...).status == c.status }, waitTime, tick, c.reason)
+			d := logged(t, log, func(d *orchv1.WebhookDelivery) bool { return d.GetReason() == c.reason })
+			require.EqualValues(t, c.status, d.GetStatus())
+			require.NotEmpty(t, deliverylog.NotReplayable(d), c.reason)
+		})
 	}
 }
 

@@ -92,11 +92,13 @@ func TestAReplicaStartsWithoutOrchestration(t *testing.T) {
 		"rotated":  {func() { w.put("b", &orchv1.WebhookDefinition{Template: static, Revision: 2}) }, "b", http.StatusNoContent},
 		"toggled":  {func() { w.disable("c") }, "c", http.StatusNotFound},
 	} {
-		w.put(c.slug, &orchv1.WebhookDefinition{Template: static, Revision: 1})
-		require.Eventually(t, func() bool { return both(c.slug, http.StatusNoContent) }, waitTime, tick)
-		changed := time.Now()
-		c.change()
-		require.Eventually(t, func() bool { return both(c.slug, c.want) }, time.Second, tick, name)
-		t.Logf("%s: on both replicas after %s", name, time.Since(changed))
+		t.Run(name, func(t *testing.T) {
+			w.put(c.slug, &orchv1.WebhookDefinition{Template: static, Revision: 1})
+			require.Eventually(t, func() bool { return both(c.slug, http.StatusNoContent) }, waitTime, tick)
+			changed := time.Now()
+			c.change()
+			require.Eventually(t, func() bool { return both(c.slug, c.want) }, time.Second, tick, name)
+			t.Logf("%s: on both replicas after %s", name, time.Since(changed))
+		})
 	}
 }

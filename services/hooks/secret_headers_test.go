@@ -37,18 +37,20 @@ func TestTemplatesDoNotSeeCredentials(t *testing.T) {
 			[]string{"X-Hub-Signature-256", signature("canary-secret", body)},
 		},
 	} {
-		d := &orchv1.WebhookDefinition{Template: all, Verification: c.verification}
-		if c.verification != nil {
-			d.SealedSecrets = []string{seal(t, ring, webhookdef.FieldSecrets, "canary-secret")}
-		}
-		w.put(name, d)
-		got := w.do(http.MethodPost, name, body, append(c.header, "Cookie", "sid=canary-1", "Proxy-Authorization", "Basic canary-2", "X-Plain", "seen")...)
-		require.Equal(t, http.StatusNoContent, got.status, name)
-		payload := string(w.next().GetPayload())
-		require.Contains(t, payload, "SEEN", name)
-		for _, hidden := range append([]string{"canary", "cookie"}, c.header...) {
-			require.NotContains(t, payload, strings.ToUpper(hidden), name)
-		}
+		t.Run(name, func(t *testing.T) {
+			d := &orchv1.WebhookDefinition{Template: all, Verification: c.verification}
+			if c.verification != nil {
+				d.SealedSecrets = []string{seal(t, ring, webhookdef.FieldSecrets, "canary-secret")}
+			}
+			w.put(name, d)
+			got := w.do(http.MethodPost, name, body, append(c.header, "Cookie", "sid=canary-1", "Proxy-Authorization", "Basic canary-2", "X-Plain", "seen")...)
+			require.Equal(t, http.StatusNoContent, got.status, name)
+			payload := string(w.next().GetPayload())
+			require.Contains(t, payload, "SEEN", name)
+			for _, hidden := range append([]string{"canary", "cookie"}, c.header...) {
+				require.NotContains(t, payload, strings.ToUpper(hidden), name)
+			}
+		})
 	}
 }
 

@@ -213,7 +213,9 @@ func TestArtifactsAreFilteredAndSorted(t *testing.T) {
 		{&orchv1.ArtifactQuery{TaskRuns: tasks, Flows: flows}, ""},
 		{&orchv1.ArtifactQuery{Flows: &orchv1.FlowFilter{Name: &orchv1.NameFilter{Any_: vocab("none")}}}, ""},
 	} {
-		require.Equal(t, c.want, data(c.q), i)
+		t.Run(c.want, func(t *testing.T) {
+			require.Equal(t, c.want, data(c.q), i)
+		})
 	}
 	require.Equal(t, map[string]string{"table": "1"}, d.latest(&orchv1.ArtifactCollectionQuery{Flows: flows, FlowRuns: runs}))
 	require.Equal(t, map[string]string{"text": "2"}, d.latest(&orchv1.ArtifactCollectionQuery{TaskRuns: tasks}))

@@ -89,19 +89,21 @@ func TestExtremeTriggers(t *testing.T) {
 		"nested 17 deep":          {nested(17), 422, "at most 16 levels", 0},
 		"nested 400 deep":         {nested(400), 422, "nested more than 128", 0},
 	} {
-		code, text := d.tryAutomationText(fmt.Sprintf(`{"name":%q,"actions":[{"type":"do-nothing"}],"trigger":%s}`, name, c.trigger))
-		require.Equal(t, c.code, code, "%s: %s", name, text)
-		require.Contains(t, text, c.text, name)
-		if c.code != http.StatusCreated {
-			continue
-		}
-		d.emit("go", "all")
-		d.emit("go", "all")
-		require.Equal(t, c.firings, d.firingsOf(name), name)
-		for _, a := range call[*orchv1.AutomationList](d, orchv1.AutomationService_ReadAutomations_FullMethodName,
-			&orchv1.ReadAutomationsRequest{Query: &orchv1.AutomationQuery{}}).GetAutomations() {
-			call[*emptypb.Empty](d, orchv1.AutomationService_DeleteAutomation_FullMethodName, &orchv1.DeleteAutomationRequest{Id: a.GetId()})
-		}
+		t.Run(name, func(t *testing.T) {
+			code, text := d.tryAutomationText(fmt.Sprintf(`{"name":%q,"actions":[{"type":"do-nothing"}],"trigger":%s}`, name, c.trigger))
+			require.Equal(t, c.code, code, "%s: %s", name, text)
+			require.Contains(t, text, c.text, name)
+			if c.code != http.StatusCreated {
+				return
+			}
+			d.emit("go", "all")
+			d.emit("go", "all")
+			require.Equal(t, c.firings, d.firingsOf(name), name)
+			for _, a := range call[*orchv1.AutomationList](d, orchv1.AutomationService_ReadAutomations_FullMethodName,
+				&orchv1.ReadAutomationsRequest{Query: &orchv1.AutomationQuery{}}).GetAutomations() {
+				call[*emptypb.Empty](d, orchv1.AutomationService_DeleteAutomation_FullMethodName, &orchv1.DeleteAutomationRequest{Id: a.GetId()})
+			}
+		})
 	}
 }
 
@@ -173,13 +175,17 @@ func TestActionsThatCannotBeExecuted(t *testing.T) {
 		"a private address":     {says("x"), "the address is not public"},
 	}
 	for name, c := range want {
-		d.automation(fmt.Sprintf(`{"name":%q,"trigger":{"type":"event","posture":"Reactive","expect":["go"]},"actions":[%s]}`, name, c.action))
+		t.Run(name, func(t *testing.T) {
+			d.automation(fmt.Sprintf(`{"name":%q,"trigger":{"type":"event","posture":"Reactive","expect":["go"]},"actions":[%s]}`, name, c.action))
+		})
 	}
 	d.automation(`{"name":"healthy","trigger":{"type":"event","posture":"Reactive","expect":["go"]},"actions":[{"type":"do-nothing"}]}`)
 	d.emit("go", "orch.flow-run."+foreignRun.GetId())
 	reasons := d.failures(len(want))
 	for name, c := range want {
-		require.Contains(t, reasons[name], c.reason, name)
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, reasons[name], c.reason, name)
+		})
 	}
 	require.Len(t, d.eventually("orch.automation.action.executed", 1), 1, "the healthy one, and nothing else")
 

@@ -153,14 +153,16 @@ func TestAutomationsThatAreRefused(t *testing.T) {
 		"endless":         {runs("{}", "Running"), inferred, "body", "infinite loop"},
 		"endless, chosen": {runs(`{"orch.resource.id":"orch.flow-run.*"}`, "*"), selected, "body", "infinite loop"},
 	} {
-		_, err := d.tryAutomation(`{"name":"a","trigger":` + c.trigger + `,"actions":` + c.actions + `}`)
-		e := rpc.HTTPError(err)
-		require.Equal(t, int32(http.StatusUnprocessableEntity), e.GetStatus(), name)
-		list := e.GetFieldErrors().GetErrors()
-		require.Len(t, list, 1, name)
-		require.Contains(t, list[0].GetMsg(), c.text, name)
-		last := list[0].GetLoc()[len(list[0].GetLoc())-1]
-		require.Equal(t, c.at, map[bool]string{true: last.GetKey(), false: fmt.Sprint(last.GetIndex())}[last.GetKey() != ""], name)
+		t.Run(name, func(t *testing.T) {
+			_, err := d.tryAutomation(`{"name":"a","trigger":` + c.trigger + `,"actions":` + c.actions + `}`)
+			e := rpc.HTTPError(err)
+			require.Equal(t, int32(http.StatusUnprocessableEntity), e.GetStatus(), name)
+			list := e.GetFieldErrors().GetErrors()
+			require.Len(t, list, 1, name)
+			require.Contains(t, list[0].GetMsg(), c.text, name)
+			last := list[0].GetLoc()[len(list[0].GetLoc())-1]
+			require.Equal(t, c.at, map[bool]string{true: last.GetKey(), false: fmt.Sprint(last.GetIndex())}[last.GetKey() != ""], name)
+		})
 	}
 	for _, ok := range []string{runs(`{"a":"b"}`, "Running"), runs("{}", "Failed"), `{"type":"event","posture":"Proactive","expect":["orch.flow-run.Running"]}`} {
 		d.automation(`{"name":"a","trigger":` + ok + `,"actions":` + selected + `}`)

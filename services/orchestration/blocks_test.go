@@ -128,9 +128,11 @@ func TestSystemBlockTypesAreThereFromTheStart(t *testing.T) {
 		{orchv1.BlockTypeService_DeleteBlockType_FullMethodName, &orchv1.DeleteBlockTypeRequest{Id: secret.GetId()}},
 		{orchv1.BlockSchemaService_DeleteBlockSchema_FullMethodName, &orchv1.DeleteBlockSchemaRequest{Id: schemas[0].GetId()}},
 	} {
-		_, err := tryIgnored(d, c.method, c.r)
-		code, _ := status(err)
-		require.Equal(t, http.StatusForbidden, code)
+		t.Run(c.method, func(t *testing.T) {
+			_, err := tryIgnored(d, c.method, c.r)
+			code, _ := status(err)
+			require.Equal(t, http.StatusForbidden, code)
+		})
 	}
 	capabilities := call[*orchv1.BlockCapabilities](d, orchv1.BlockCapabilityService_ReadBlockCapabilities_FullMethodName, &emptypb.Empty{})
 	require.ElementsMatch(t, []string{"notify", "read-path", "write-path", "get-directory", "put-directory"}, capabilities.GetCapabilities())
@@ -164,10 +166,12 @@ func TestBlockTypes(t *testing.T) {
 		{"Other", "Mine", http.StatusUnprocessableEntity},
 		{"Other", "a_b", http.StatusUnprocessableEntity},
 	} {
-		_, _, err := try[*orchv1.BlockType](d, orchv1.BlockTypeService_CreateBlockType_FullMethodName,
-			&orchv1.CreateBlockTypeRequest{BlockType: &orchv1.BlockTypeCreate{Name: c.name, Slug: c.slug}})
-		code, _ := status(err)
-		require.Equal(t, c.want, code, c.slug)
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := try[*orchv1.BlockType](d, orchv1.BlockTypeService_CreateBlockType_FullMethodName,
+				&orchv1.CreateBlockTypeRequest{BlockType: &orchv1.BlockTypeCreate{Name: c.name, Slug: c.slug}})
+			code, _ := status(err)
+			require.Equal(t, c.want, code, c.slug)
+		})
 	}
 	read := call[*orchv1.BlockType](d, orchv1.BlockTypeService_ReadBlockType_FullMethodName, &orchv1.ReadBlockTypeRequest{Id: kind.GetId()})
 	require.True(t, proto.Equal(kind, read))
@@ -438,10 +442,12 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 		"no reference":   {b, "x", `{"a":{"$ref":{}}}`, http.StatusBadRequest, "key a"},
 		"reference":      {b, "x", `{"a":` + ref(&orchv1.BlockDocument{Id: uuid.NewString()}) + `}`, http.StatusConflict, "not found"},
 	} {
-		_, err := d.tryDocument(c.block, c.name, c.data)
-		code, text := status(err)
-		require.Equal(t, c.want, code, name)
-		require.Contains(t, text, c.text, name)
+		t.Run(name, func(t *testing.T) {
+			_, err := d.tryDocument(c.block, c.name, c.data)
+			code, text := status(err)
+			require.Equal(t, c.want, code, name)
+			require.Contains(t, text, c.text, name)
+		})
 	}
 }
 
@@ -556,7 +562,9 @@ func TestDocumentsAreFilteredAndCounted(t *testing.T) {
 		}}, "three"},
 		{&orchv1.BlockDocumentQuery{Limit: &orchv1.PageLimit{Value: 1}, Offset: 1, Sort: orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC.Enum()}, "three"},
 	} {
-		require.Equal(t, c.want, read(c.q))
+		t.Run(c.want, func(t *testing.T) {
+			require.Equal(t, c.want, read(c.q))
+		})
 	}
 }
 

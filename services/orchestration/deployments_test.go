@@ -140,12 +140,14 @@ func TestDeploymentReferencesAreChecked(t *testing.T) {
 			c.Parameters = []byte(`{"x":"` + strings.Repeat("y", 512<<10) + `"}`)
 		}, 422, ""},
 	} {
-		create := &orchv1.DeploymentCreate{Name: name, FlowId: flow.GetId()}
-		c.edit(create)
-		_, _, err := d.tryDeployment(create)
-		got, text := status(err)
-		require.Equal(t, c.status, got, name)
-		require.Contains(t, text, c.text, name)
+		t.Run(name, func(t *testing.T) {
+			create := &orchv1.DeploymentCreate{Name: name, FlowId: flow.GetId()}
+			c.edit(create)
+			_, _, err := d.tryDeployment(create)
+			got, text := status(err)
+			require.Equal(t, c.status, got, name)
+			require.Contains(t, text, c.text, name)
+		})
 	}
 	n := call[*orchv1.CountResponse](d, orchv1.DeploymentService_CountDeployments_FullMethodName, &orchv1.CountDeploymentsRequest{})
 	require.Zero(t, n.GetCount(), "nothing is stored of what was refused")
@@ -263,10 +265,12 @@ func TestRunsAreMadeOfDeployments(t *testing.T) {
 		"queue without pool": {&orchv1.DeploymentFlowRunCreate{WorkQueueName: new("q")}, 400, "has no work pool"},
 		"too large":          {&orchv1.DeploymentFlowRunCreate{Parameters: []byte(`{"z":"` + strings.Repeat("y", 512<<10) + `"}`)}, 422, ""},
 	} {
-		_, _, err := d.tryRun(deployment.GetId(), c.create)
-		got, text := status(err)
-		require.Equal(t, c.status, got, name)
-		require.Contains(t, text, c.text, name)
+		t.Run(name, func(t *testing.T) {
+			_, _, err := d.tryRun(deployment.GetId(), c.create)
+			got, text := status(err)
+			require.Equal(t, c.status, got, name)
+			require.Contains(t, text, c.text, name)
+		})
 	}
 	_, _, err = d.tryRun(deployment.GetId(), &orchv1.DeploymentFlowRunCreate{Parameters: []byte(`{"x":"a"}`), EnforceParameterSchema: new(false)})
 	require.NoError(t, err, "a run may leave the schema aside")

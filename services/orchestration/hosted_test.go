@@ -186,19 +186,21 @@ func TestPlansGate(t *testing.T) {
 		plan                  string
 		bind, custom, another bool
 	}{{"hobby", false, false, false}, {"starter", false, false, false}, {"team", false, false, true}, {"pro", true, true, true}, {"enterprise", true, true, true}} {
-		plan(test.plan)
-		for what, got := range map[string]struct {
-			err  error
-			want bool
-		}{"bind": {bind(), test.bind}, "custom role": {custom(), test.custom}, "service account": {another(), test.another}} {
-			if got.want {
-				require.NoError(t, got.err, "%s on %s", what, test.plan)
-				continue
+		t.Run(test.plan, func(t *testing.T) {
+			plan(test.plan)
+			for what, got := range map[string]struct {
+				err  error
+				want bool
+			}{"bind": {bind(), test.bind}, "custom role": {custom(), test.custom}, "service account": {another(), test.another}} {
+				if got.want {
+					require.NoError(t, got.err, "%s on %s", what, test.plan)
+					continue
+				}
+				code, text := status(got.err)
+				require.Equal(t, 403, code, "%s on %s", what, test.plan)
+				require.Contains(t, text, test.plan)
 			}
-			code, text := status(got.err)
-			require.Equal(t, 403, code, "%s on %s", what, test.plan)
-			require.Contains(t, text, test.plan)
-		}
+		})
 	}
 }
 

@@ -79,7 +79,9 @@ func TestLogsAreReadBack(t *testing.T) {
 			Operator: orchv1.Operator_OPERATOR_OR, FlowRunId: ofRun(other), Level: &orchv1.LogFilterLevel{Ge_: new(int64(50))},
 		}}, []string{"e", "f"}},
 	} {
-		require.Equal(t, c.want, d.said(c.q), name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, d.said(c.q), name)
+		})
 	}
 	log := call[*orchv1.LogList](d, orchv1.LogService_ReadLogs_FullMethodName, &orchv1.ReadLogsRequest{}).GetLogs()[0]
 	require.Equal(t, start, log.GetTimestamp().AsTime())

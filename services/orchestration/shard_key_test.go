@@ -125,7 +125,9 @@ func TestCommandsWithoutTheShardKeyAreSeen(t *testing.T) {
 		{"insert", bson.D{{Key: "documents", Value: bson.A{byKey}}}, true},
 		{"insert", bson.D{{Key: "documents", Value: bson.A{byKey, byID}}}, false},
 	} {
-		require.Equal(t, c.want, targeted(c.command, query.FlowRun, command(c.doc)), "%s %v", c.command, c.doc)
-		require.True(t, targeted(c.command, query.Flow, command(c.doc)), "not sharded")
+		t.Run(c.command, func(t *testing.T) {
+			require.Equal(t, c.want, targeted(c.command, query.FlowRun, command(c.doc)), "%s %v", c.command, c.doc)
+			require.True(t, targeted(c.command, query.Flow, command(c.doc)), "not sharded")
+		})
 	}
 }

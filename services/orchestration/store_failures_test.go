@@ -95,17 +95,19 @@ func TestStoreFailures(t *testing.T) {
 			}
 			failed := 0
 			for _, c := range calls {
-				if failure.written && c.fails[0] != "insert" {
-					continue
-				}
-				d.store.FailCommands(t, "alwaysOn", append(bson.D{{Key: "failCommands", Value: c.fails}}, failure.data...))
-				_, _, err := try[proto.Message](d, c.method, c.request)
-				code, text := status(err)
-				require.Equal(t, 503, code, "%s: %s: %v", c.method, text, err)
-				failed++
-				lines := log.lines(c.method)
-				require.Len(t, lines, 1, c.method)
-				require.Contains(t, lines[0], `"level":"WARN"`)
+				t.Run(c.method, func(t *testing.T) {
+					if failure.written && c.fails[0] != "insert" {
+						return
+					}
+					d.store.FailCommands(t, "alwaysOn", append(bson.D{{Key: "failCommands", Value: c.fails}}, failure.data...))
+					_, _, err := try[proto.Message](d, c.method, c.request)
+					code, text := status(err)
+					require.Equal(t, 503, code, "%s: %s: %v", c.method, text, err)
+					failed++
+					lines := log.lines(c.method)
+					require.Len(t, lines, 1, c.method)
+					require.Contains(t, lines[0], `"level":"WARN"`)
+				})
 			}
 			require.Len(t, log.lines(`"method"`), failed)
 			d.store.FailCommands(t, "off", nil)

@@ -112,9 +112,11 @@ func TestTaskRunIsCreatedOnce(t *testing.T) {
 		"a long key":    {&orchv1.TaskRunCreate{TaskKey: "b", DynamicKey: "0", CacheKey: new(strings.Repeat("é", 2001))}, 422},
 		"a cluttered k": {&orchv1.TaskRunCreate{FlowRunId: new(uuid.NewString()), TaskKey: "$b.\x00", DynamicKey: "{}"}, 409},
 	} {
-		_, _, err := try[*orchv1.TaskRun](d, orchv1.TaskRunService_CreateTaskRun_FullMethodName, &orchv1.CreateTaskRunRequest{TaskRun: c.create})
-		got, _ := status(err)
-		require.Equal(t, c.status, got, name)
+		t.Run(name, func(t *testing.T) {
+			_, _, err := try[*orchv1.TaskRun](d, orchv1.TaskRunService_CreateTaskRun_FullMethodName, &orchv1.CreateTaskRunRequest{TaskRun: c.create})
+			got, _ := status(err)
+			require.Equal(t, c.status, got, name)
+		})
 	}
 }
 
@@ -384,8 +386,10 @@ func TestTaskRunsAreFound(t *testing.T) {
 		}}}, []string{"beta", "alpha"}},
 		{"tags", &orchv1.TaskRunQuery{TaskRuns: &orchv1.TaskRunFilter{Tags: &orchv1.AllTagsFilter{All_: &orchv1.AllOfList{Values: []string{"x"}}}}}, []string{"alpha"}},
 	} {
-		got := call[*orchv1.TaskRunList](d, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, &orchv1.ReadTaskRunsRequest{Query: q.query})
-		require.Equal(t, q.want, ids(got), q.name)
+		t.Run(q.name, func(t *testing.T) {
+			got := call[*orchv1.TaskRunList](d, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, &orchv1.ReadTaskRunsRequest{Query: q.query})
+			require.Equal(t, q.want, ids(got), q.name)
+		})
 	}
 	count := call[*orchv1.CountResponse](d, orchv1.TaskRunService_CountTaskRuns_FullMethodName,
 		&orchv1.CountTaskRunsRequest{Query: &orchv1.TaskRunCountQuery{Flows: &orchv1.FlowFilter{Name: &orchv1.NameFilter{Like_: new("o")}}}})

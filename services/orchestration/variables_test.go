@@ -80,18 +80,20 @@ func TestVariablesThatClientsCannotRead(t *testing.T) {
 	for _, c := range []struct{ name, value string }{
 		{"With capitals", "1"}, {"a.b", "1"}, {"ü", "1"}, {"$a", "1"}, {"a\x00", "1"}, {"long", long(5001)},
 	} {
-		_, _, err := d.tryVariable(c.name, c.value)
-		code, _ := status(err)
-		require.Equal(t, 422, code, c.name)
-		_, _, err = try[*orchv1.Variable](d, orchv1.VariableService_ReplaceVariable_FullMethodName,
-			&orchv1.ReplaceVariableRequest{Id: uuid.NewString(), Variable: &orchv1.VariableCreate{Name: c.name, Value: []byte(c.value)}})
-		code, _ = status(err)
-		require.Equal(t, 422, code, c.name)
-		update := &orchv1.VariableUpdate{Name: &c.name, Value: []byte(c.value)}
-		_, _, err = try[*emptypb.Empty](d, orchv1.VariableService_UpdateVariable_FullMethodName,
-			&orchv1.UpdateVariableRequest{Id: kept.GetId(), Variable: update, UpdateMask: sentFields(update)})
-		code, _ = status(err)
-		require.Equal(t, 422, code, c.name)
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := d.tryVariable(c.name, c.value)
+			code, _ := status(err)
+			require.Equal(t, 422, code, c.name)
+			_, _, err = try[*orchv1.Variable](d, orchv1.VariableService_ReplaceVariable_FullMethodName,
+				&orchv1.ReplaceVariableRequest{Id: uuid.NewString(), Variable: &orchv1.VariableCreate{Name: c.name, Value: []byte(c.value)}})
+			code, _ = status(err)
+			require.Equal(t, 422, code, c.name)
+			update := &orchv1.VariableUpdate{Name: &c.name, Value: []byte(c.value)}
+			_, _, err = try[*emptypb.Empty](d, orchv1.VariableService_UpdateVariable_FullMethodName,
+				&orchv1.UpdateVariableRequest{Id: kept.GetId(), Variable: update, UpdateMask: sentFields(update)})
+			code, _ = status(err)
+			require.Equal(t, 422, code, c.name)
+		})
 	}
 	d.variable("long", long(5000))
 	d.variable("spaced", "["+strings.Repeat(" ", 5000)+"1]")
@@ -212,10 +214,12 @@ func TestVariablesAreFilteredAndSorted(t *testing.T) {
 		{&orchv1.VariableFilter{Tags: all("x", "y")}, "b1"},
 		{&orchv1.VariableFilter{Tags: &orchv1.AllTagsFilter{IsNull_: proto.Bool(true)}}, "a2"},
 	} {
-		require.Equal(t, c.want, names(&orchv1.VariableQuery{Variables: c.filter}))
-		count := call[*orchv1.CountResponse](d, orchv1.VariableService_CountVariables_FullMethodName,
-			&orchv1.CountVariablesRequest{Query: &orchv1.VariableCountQuery{Variables: c.filter}}).GetCount()
-		require.Len(t, strings.Fields(c.want), int(count))
+		t.Run(c.want, func(t *testing.T) {
+			require.Equal(t, c.want, names(&orchv1.VariableQuery{Variables: c.filter}))
+			count := call[*orchv1.CountResponse](d, orchv1.VariableService_CountVariables_FullMethodName,
+				&orchv1.CountVariablesRequest{Query: &orchv1.VariableCountQuery{Variables: c.filter}}).GetCount()
+			require.Len(t, strings.Fields(c.want), int(count))
+		})
 	}
 	list := call[*orchv1.VariableList](d, orchv1.VariableService_ListVariables_FullMethodName,
 		&orchv1.ListVariablesRequest{Limit: &orchv1.PageLimit{Value: 1}, Offset: 1}).GetVariables()

@@ -128,7 +128,9 @@ func TestCredentialsAreOneKeyWhole(t *testing.T) {
 		"a page without origin":  {[]string{"Authorization", basic("", h.owner), "Origin", "null"}, 403},
 		"a page of another port": {[]string{"Authorization", basic("", h.owner), "Origin", "http://127.0.0.1:1"}, 403},
 	} {
-		require.Equal(t, c.want, h.send("POST", h.root+"/flows/count", "", c.headers...).status, name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, h.send("POST", h.root+"/flows/count", "", c.headers...).status, name)
+		})
 	}
 	require.Equal(t, 401, h.send("POST", h.root+"/flows/count?token="+h.owner+"&access_token="+h.owner+"&api_key="+h.owner, "").status, "not in the address")
 	require.Equal(t, 401, h.send("GET", strings.TrimSuffix(h.root, "/api")+"/", "").status, "the dashboard")
@@ -179,7 +181,9 @@ func TestSocketsAreOfOneWorkspace(t *testing.T) {
 		"a long token":                          {"/events/in", hello(strings.Repeat("a", 1<<20)), nil},
 		"a page of another host":                {"/events/in", hello(h.owner), http.Header{"Origin": {"https://evil.example"}}},
 	} {
-		require.Error(t, open(c.path, c.hello, c.header), name)
+		t.Run(name, func(t *testing.T) {
+			require.Error(t, open(c.path, c.hello, c.header), name)
+		})
 	}
 }
 

@@ -34,27 +34,29 @@ func TestSecretsOfBlocksTakeAScope(t *testing.T) {
 		{"GET", "/block_types/slug/vault/block_documents/name/mine", "", "?include_secrets=yes"},
 		{"POST", "/block_documents/filter", `{"include_secrets": false}`, `{"include_secrets": true}`},
 	} {
-		ask := func(key string, secret bool) reply {
-			if way.method == "POST" {
-				return h.do(key, "POST", ws+way.path, map[bool]string{false: way.plain, true: way.secret}[secret])
+		t.Run(way.method, func(t *testing.T) {
+			ask := func(key string, secret bool) reply {
+				if way.method == "POST" {
+					return h.do(key, "POST", ws+way.path, map[bool]string{false: way.plain, true: way.secret}[secret])
+				}
+				return h.do(key, "GET", ws+way.path+map[bool]string{true: way.secret}[secret], "")
 			}
-			return h.do(key, "GET", ws+way.path+map[bool]string{true: way.secret}[secret], "")
-		}
-		for _, key := range []string{viewer, runner, developer, worker, h.owner} {
-			got := ask(key, false)
-			require.Equal(t, 200, got.status, got.body)
-			require.Contains(t, got.body, `"token":"********"`, way.path)
-		}
-		for _, key := range []string{viewer, runner} {
-			got := ask(key, true)
-			require.Equal(t, 403, got.status, "%s %s", way.path, got.body)
-			require.NotContains(t, got.body, "hush")
-		}
-		for _, key := range []string{developer, worker, h.owner} {
-			got := ask(key, true)
-			require.Equal(t, 200, got.status, got.body)
-			require.Contains(t, got.body, `"token":"hush-hush"`, way.path)
-		}
+			for _, key := range []string{viewer, runner, developer, worker, h.owner} {
+				got := ask(key, false)
+				require.Equal(t, 200, got.status, got.body)
+				require.Contains(t, got.body, `"token":"********"`, way.path)
+			}
+			for _, key := range []string{viewer, runner} {
+				got := ask(key, true)
+				require.Equal(t, 403, got.status, "%s %s", way.path, got.body)
+				require.NotContains(t, got.body, "hush")
+			}
+			for _, key := range []string{developer, worker, h.owner} {
+				got := ask(key, true)
+				require.Equal(t, 200, got.status, got.body)
+				require.Contains(t, got.body, `"token":"hush-hush"`, way.path)
+			}
+		})
 	}
 }
 
@@ -158,12 +160,14 @@ func TestAnotherDestinationNeedsTheSecrets(t *testing.T) {
 		{"secrets again", h.owner, `{"data": {"headers": {"Authorization": "canary"}}}`, 204},
 		{"another url by somebody who may read the secrets", h.owner, `{"data": {"url": "https://d.example"}}`, 204},
 	} {
-		got := h.do(c.key, "PATCH", "/block_documents/"+webhook, c.change)
-		require.Equal(t, c.status, got.status, "%s: %s", c.name, got.body)
-		if c.status == 422 {
-			require.Contains(t, got.body, "headers", c.name)
-			require.NotContains(t, got.body, "canary", c.name)
-			require.NotContains(t, h.do(h.owner, "GET", "/block_documents/"+webhook+"?include_secrets=true", "").body, "evil", c.name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := h.do(c.key, "PATCH", "/block_documents/"+webhook, c.change)
+			require.Equal(t, c.status, got.status, "%s: %s", c.name, got.body)
+			if c.status == 422 {
+				require.Contains(t, got.body, "headers", c.name)
+				require.NotContains(t, got.body, "canary", c.name)
+				require.NotContains(t, h.do(h.owner, "GET", "/block_documents/"+webhook+"?include_secrets=true", "").body, "evil", c.name)
+			}
+		})
 	}
 }

@@ -99,8 +99,10 @@ func TestFirstWriteDecidesVocabulary(t *testing.T) {
 				{"GET", "/api/csrf-token?client=x", ""},
 				{"POST", "/api/webhooks/render", `{"template": "x"}`},
 			} {
-				s.send(read.method, read.path, read.body, test.headers...)
-				require.Equal(t, "undecided", marked(t, dir), "%s %s", read.method, read.path)
+				t.Run(read.method, func(t *testing.T) {
+					s.send(read.method, read.path, read.body, test.headers...)
+					require.Equal(t, "undecided", marked(t, dir), "%s %s", read.method, read.path)
+				})
 			}
 			_, version := s.send("GET", "/api/admin/version", "", test.headers...)
 			theirs := test.want == "prefect" || vocabulary.Anonymous(test.headers[1])
@@ -153,8 +155,10 @@ func TestRequestsThatDoNotDecide(t *testing.T) {
 		"signing in":               {"POST", "/login", []string{"Content-Type", "application/x-www-form-urlencoded"}},
 		"a socket without a token": {"GET", "/api/events/in", []string{"Upgrade", "websocket", "Connection", "Upgrade"}},
 	} {
-		s.send(test.method, test.path, `{"name": "hello"}`, append([]string{"User-Agent", agent}, test.headers...)...)
-		require.Equal(t, "undecided", marked(t, dir), name)
+		t.Run(name, func(t *testing.T) {
+			s.send(test.method, test.path, `{"name": "hello"}`, append([]string{"User-Agent", agent}, test.headers...)...)
+			require.Equal(t, "undecided", marked(t, dir), name)
+		})
 	}
 	status, body := s.send("POST", "/api/flows/", `{"name": "hello"}`, "Authorization", basic, "User-Agent", agent)
 	require.Equal(t, 201, status, body)

@@ -64,7 +64,9 @@ func TestEventsOverHTTP(t *testing.T) {
 		"unknown keys":             {`[` + posted(`, "more": 1`) + `]`, 204},
 		"500 labels, 100 related":  {with("test.x", labels(499), `, "related": `+related(100)), 204},
 	} {
-		require.Equal(t, c.status, s.ask(http.MethodPost, "/events", c.body, nil), name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.status, s.ask(http.MethodPost, "/events", c.body, nil), name)
+		})
 	}
 	require.Equal(t, 204, s.ask(http.MethodPost, "/events", `[`+posted("")+`,`+posted("")+`,`+posted("")+`]`, nil))
 	var page eventPage
@@ -131,7 +133,9 @@ func TestLogsOverHTTP(t *testing.T) {
 		"one bad":        {`[` + log("x") + `, {}]`, 422},
 		"none":           {`[]`, 201},
 	} {
-		require.Equal(t, c.status, s.ask(http.MethodPost, "/logs/", c.body, nil), name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.status, s.ask(http.MethodPost, "/logs/", c.body, nil), name)
+		})
 	}
 	var done any
 	require.Equal(t, 201, s.ask(http.MethodPost, "/logs/", `[`+log("a")+`,`+log(`b, "c"`)+`]`, &done))

@@ -37,26 +37,28 @@ func TestAKeyCreatesNoneThatLivesLonger(t *testing.T) {
 		"a rotation":               {accountPath + "/bots/" + bot + "/rotate_api_key", `{}`, "api_key_expiration", []string{"api_key"}},
 		"the first key of another": {accountPath + "/account_memberships/", `{"email": "bob@example.com"}`, "", []string{"api_key"}},
 	} {
-		var body map[string]any
-		require.NoError(t, json.Unmarshal([]byte(c.body), &body))
-		send := func(key string, expiration *time.Time) reply {
-			if expiration != nil {
-				body[c.field] = text(*expiration)
+		t.Run(name, func(t *testing.T) {
+			var body map[string]any
+			require.NoError(t, json.Unmarshal([]byte(c.body), &body))
+			send := func(key string, expiration *time.Time) reply {
+				if expiration != nil {
+					body[c.field] = text(*expiration)
+				}
+				text, err := json.Marshal(body)
+				require.NoError(t, err)
+				return h.do(key, "POST", c.path, string(text))
 			}
-			text, err := json.Marshal(body)
-			require.NoError(t, err)
-			return h.do(key, "POST", c.path, string(text))
-		}
-		if c.field != "" {
-			later := expires.Add(time.Second)
-			got := send(short, &later)
-			require.Equal(t, 422, got.status, "%s: %s", name, got.body)
-			require.Contains(t, got.body, text(expires), name)
-			delete(body, c.field)
-		}
-		got := send(short, nil)
-		require.Contains(t, []int{200, 201}, got.status, "%s: %s", name, got.body)
-		require.WithinDuration(t, expires, expiration(h.decode(got), c.key...), 0, name)
+			if c.field != "" {
+				later := expires.Add(time.Second)
+				got := send(short, &later)
+				require.Equal(t, 422, got.status, "%s: %s", name, got.body)
+				require.Contains(t, got.body, text(expires), name)
+				delete(body, c.field)
+			}
+			got := send(short, nil)
+			require.Contains(t, []int{200, 201}, got.status, "%s: %s", name, got.body)
+			require.WithinDuration(t, expires, expiration(h.decode(got), c.key...), 0, name)
+		})
 	}
 	// A chain does not get longer, and a key without an end still makes one.
 	second := at(h.must(short, 201, "POST", keys, `{"name": "second"}`), "key")

@@ -100,11 +100,13 @@ func TestWorkerChannelsEndForAReason(t *testing.T) {
 		"no pool":          {"none", `_if_not_found":true`, `_if_not_found":false`, websocket.StatusPolicyViolation, "authorization_failed"},
 		"no queue":         {"q", `"work_queue_names":[]`, `"work_queue_names":["none"]`, websocket.StatusPolicyViolation, "authorization_failed"},
 	} {
-		k := s.open("/work_pools/" + c.path + "/workers/connect")
-		k.send(strings.Replace(helloOfWorker, c.from, c.to, 1))
-		code, reason := k.closed()
-		require.Equal(t, c.code, code, name)
-		require.Equal(t, c.reason, reason, name)
+		t.Run(name, func(t *testing.T) {
+			k := s.open("/work_pools/" + c.path + "/workers/connect")
+			k.send(strings.Replace(helloOfWorker, c.from, c.to, 1))
+			code, reason := k.closed()
+			require.Equal(t, c.code, code, name)
+			require.Equal(t, c.reason, reason, name)
+		})
 	}
 	c := s.open("/work_pools/p/workers/connect")
 	c.send(helloOfWorker)

@@ -27,15 +27,17 @@ func TestTenantsDoNotReadTheOperatorsSettings(t *testing.T) {
 		"owner of another account":    {tenant.key, tenant.workspacePath()},
 		"administrator of an account": {h.memberWith("admin", access.AccountAdmin, access.WorkspaceOwner), ""},
 	} {
-		got := h.do(c.key, "GET", c.prefix+"/admin/settings", "")
-		require.Equal(t, 200, got.status, name)
-		require.JSONEq(t, `{"server": {"analytics_enabled": false, "ui": {"show_promotional_content": false}}}`, got.body, name)
-		page := strings.NewReplacer("/accounts/", "/account/", "/workspaces/", "/workspace/").Replace(c.prefix) + "/status"
-		shown := status(c.key, page)
-		require.Contains(t, shown, "Ready", name)
-		for _, hidden := range []string{"Addresses", "Metrics", "orchestration"} {
-			require.NotContains(t, shown, hidden, name)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := h.do(c.key, "GET", c.prefix+"/admin/settings", "")
+			require.Equal(t, 200, got.status, name)
+			require.JSONEq(t, `{"server": {"analytics_enabled": false, "ui": {"show_promotional_content": false}}}`, got.body, name)
+			page := strings.NewReplacer("/accounts/", "/account/", "/workspaces/", "/workspace/").Replace(c.prefix) + "/status"
+			shown := status(c.key, page)
+			require.Contains(t, shown, "Ready", name)
+			for _, hidden := range []string{"Addresses", "Metrics", "orchestration"} {
+				require.NotContains(t, shown, hidden, name)
+			}
+		})
 	}
 	all := h.do(h.owner, "GET", "/admin/settings", "")
 	require.Contains(t, all.body, "ORCH_DATA_DIR")

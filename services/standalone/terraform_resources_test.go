@@ -94,42 +94,44 @@ func TestTerraformResources(t *testing.T) {
 			update: "PUT", updates: []string{automation("notify2", "d", false)}, deleted: 204, grown: []string{"trigger"},
 		},
 	} {
-		func() {
-			t.Log(name)
-			got := h.do(h.owner, "POST", ws+c.create, c.body)
-			require.Contains(t, []int{200, 201}, got.status, got.body)
-			id := at(h.decode(got), "id")
-			one := ws + c.path + "/" + id
-			wanted := object{}
-			written := func(body string) {
-				t.Helper()
-				var sent object
-				require.NoError(t, json.Unmarshal([]byte(body), &sent))
-				maps.Copy(wanted, sent)
-				read := h.must(h.owner, 200, "GET", one+c.query, "")
-				for key, value := range wanted {
-					if slices.Contains(c.grown, key) {
-						require.Subset(t, read[key], value, key)
-					} else if !slices.Contains(c.hidden, key) {
-						require.Equal(t, value, read[key], key)
+		t.Run(name, func(t *testing.T) {
+			func() {
+				t.Log(name)
+				got := h.do(h.owner, "POST", ws+c.create, c.body)
+				require.Contains(t, []int{200, 201}, got.status, got.body)
+				id := at(h.decode(got), "id")
+				one := ws + c.path + "/" + id
+				wanted := object{}
+				written := func(body string) {
+					t.Helper()
+					var sent object
+					require.NoError(t, json.Unmarshal([]byte(body), &sent))
+					maps.Copy(wanted, sent)
+					read := h.must(h.owner, 200, "GET", one+c.query, "")
+					for key, value := range wanted {
+						if slices.Contains(c.grown, key) {
+							require.Subset(t, read[key], value, key)
+						} else if !slices.Contains(c.hidden, key) {
+							require.Equal(t, value, read[key], key)
+						}
 					}
 				}
-			}
-			written(c.body)
-			for _, body := range c.updates {
-				for range 2 { // Applied again it is the same.
-					got := h.do(h.owner, c.update, one, body)
-					require.Contains(t, []int{200, 204}, got.status, "%s: %s", body, got.body)
-					written(body)
+				written(c.body)
+				for _, body := range c.updates {
+					for range 2 { // Applied again it is the same.
+						got := h.do(h.owner, c.update, one, body)
+						require.Contains(t, []int{200, 204}, got.status, "%s: %s", body, got.body)
+						written(body)
+					}
 				}
-			}
-			require.Equal(t, c.deleted, h.do(h.owner, "DELETE", one, "").status)
-			require.Equal(t, 404, h.do(h.owner, "GET", one, "").status)
-			require.Equal(t, 404, h.do(h.owner, "DELETE", one, "").status)
-			// The name is free again at once: replacing is deleting and creating.
-			got = h.do(h.owner, "POST", ws+c.create, c.body)
-			require.Contains(t, []int{200, 201}, got.status, got.body)
-		}()
+				require.Equal(t, c.deleted, h.do(h.owner, "DELETE", one, "").status)
+				require.Equal(t, 404, h.do(h.owner, "GET", one, "").status)
+				require.Equal(t, 404, h.do(h.owner, "DELETE", one, "").status)
+				// The name is free again at once: replacing is deleting and creating.
+				got = h.do(h.owner, "POST", ws+c.create, c.body)
+				require.Contains(t, []int{200, 201}, got.status, got.body)
+			}()
+		})
 	}
 
 	// A deployment's limit is read as the global limit that it became, and taken away by null alone.
@@ -140,12 +142,14 @@ func TestTerraformResources(t *testing.T) {
 		body string
 		want any
 	}{{`{"concurrency_limit": 2}`, 2.0}, {`{"description": "d"}`, 2.0}, {`{"concurrency_limit": null}`, nil}} {
-		require.Equal(t, 204, h.do(h.owner, "PATCH", ws+"/deployments/"+deployments, step.body).status)
-		if step.want == nil {
-			require.Nil(t, limit(), step.body)
-		} else {
-			require.Equal(t, step.want, limit().(object)["limit"], step.body)
-		}
+		t.Run(step.body, func(t *testing.T) {
+			require.Equal(t, 204, h.do(h.owner, "PATCH", ws+"/deployments/"+deployments, step.body).status)
+			if step.want == nil {
+				require.Nil(t, limit(), step.body)
+			} else {
+				require.Equal(t, step.want, limit().(object)["limit"], step.body)
+			}
+		})
 	}
 
 	// prefect_deployment_schedule

@@ -47,26 +47,28 @@ func TestReadersDoNotSeeAddressesOfWebhooks(t *testing.T) {
 				{"developer", developer, true},
 				{"owner", h.owner, true},
 			} {
-				for _, way := range []struct{ method, path, body string }{
-					{"GET", "/webhooks/" + id, ""},
-					{"GET", "/webhooks/", ""},
-					{"GET", "/webhooks/?name=deploys", ""},
-					{"POST", "/webhooks/filter", `{}`},
-				} {
-					got := h.do(c.key, way.method, way.path, way.body)
-					require.Equal(t, 200, got.status, "%s: %s", c.name, got.body)
-					require.Equal(t, c.may, strings.Contains(got.body, `"slug":"`+slug), "%s, %s %s: %s", c.name, way.method, way.path, got.body)
-					require.Equal(t, c.may, strings.Contains(got.body, "/hooks/"+slug), "%s, %s %s: %s", c.name, way.method, way.path, got.body)
-					require.Equal(t, !c.may, strings.Contains(got.body, "/hooks/********"), "%s, %s %s: %s", c.name, way.method, way.path, got.body)
-				}
-				for _, path := range []string{"/webhooks/" + id + "/deliveries", "/webhooks/presets"} {
-					require.NotContains(t, h.do(c.key, "GET", path, "").body, slug, "%s, %s", c.name, path)
-				}
-				for _, path := range []string{"/webhooks", "/webhooks/webhook/" + id, "/webhooks/webhook/" + id + "?address=show"} {
-					got := h.send("GET", strings.TrimSuffix(h.root, "/api")+path, "", "Authorization", "Bearer "+c.key, "Accept", "text/html")
-					require.Equal(t, 200, got.status, "%s, %s", c.name, path)
-					require.Equal(t, c.may && strings.HasSuffix(path, "show"), strings.Contains(got.body, slug), "%s, %s", c.name, path)
-				}
+				t.Run(c.name, func(t *testing.T) {
+					for _, way := range []struct{ method, path, body string }{
+						{"GET", "/webhooks/" + id, ""},
+						{"GET", "/webhooks/", ""},
+						{"GET", "/webhooks/?name=deploys", ""},
+						{"POST", "/webhooks/filter", `{}`},
+					} {
+						got := h.do(c.key, way.method, way.path, way.body)
+						require.Equal(t, 200, got.status, "%s: %s", c.name, got.body)
+						require.Equal(t, c.may, strings.Contains(got.body, `"slug":"`+slug), "%s, %s %s: %s", c.name, way.method, way.path, got.body)
+						require.Equal(t, c.may, strings.Contains(got.body, "/hooks/"+slug), "%s, %s %s: %s", c.name, way.method, way.path, got.body)
+						require.Equal(t, !c.may, strings.Contains(got.body, "/hooks/********"), "%s, %s %s: %s", c.name, way.method, way.path, got.body)
+					}
+					for _, path := range []string{"/webhooks/" + id + "/deliveries", "/webhooks/presets"} {
+						require.NotContains(t, h.do(c.key, "GET", path, "").body, slug, "%s, %s", c.name, path)
+					}
+					for _, path := range []string{"/webhooks", "/webhooks/webhook/" + id, "/webhooks/webhook/" + id + "?address=show"} {
+						got := h.send("GET", strings.TrimSuffix(h.root, "/api")+path, "", "Authorization", "Bearer "+c.key, "Accept", "text/html")
+						require.Equal(t, 200, got.status, "%s, %s", c.name, path)
+						require.Equal(t, c.may && strings.HasSuffix(path, "show"), strings.Contains(got.body, slug), "%s, %s", c.name, path)
+					}
+				})
 			}
 		})
 	}

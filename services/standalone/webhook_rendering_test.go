@@ -214,7 +214,9 @@ func TestNumbersOfACheckAreThoseOfAReplay(t *testing.T) {
 		{http.MethodPost, jsonType, `{}`, 400},
 		{http.MethodPost, "application/x-www-form-urlencoded", "device=1", 400},
 	} {
-		require.Equal(t, request.status, w.send(request.method, request.contentType, request.body), request.body)
+		t.Run(request.method, func(t *testing.T) {
+			require.Equal(t, request.status, w.send(request.method, request.contentType, request.body), request.body)
+		})
 	}
 	const all = 7
 	deliveries := w.deliveries(all)

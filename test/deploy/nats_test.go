@@ -79,9 +79,11 @@ func TestNATSWithoutASettingIsRefused(t *testing.T) {
 		{"max_payload: 8MB\n", broker.ErrMaxPayload},
 		{"      { service: { account: SYS, subject: \"$SYS.REQ.SERVER.PING.JSZ\" } }\n", broker.ErrSyncUnknown},
 	} {
-		require.Contains(t, string(text), test.line)
-		conf := filepath.Join(t.TempDir(), "nats.conf")
-		require.NoError(t, os.WriteFile(conf, []byte(strings.Replace(string(text), test.line, "", 1)), 0o600))
-		require.ErrorIs(t, connect(t, start(t, conf)), test.want, test.line)
+		t.Run(test.line, func(t *testing.T) {
+			require.Contains(t, string(text), test.line)
+			conf := filepath.Join(t.TempDir(), "nats.conf")
+			require.NoError(t, os.WriteFile(conf, []byte(strings.Replace(string(text), test.line, "", 1)), 0o600))
+			require.ErrorIs(t, connect(t, start(t, conf)), test.want, test.line)
+		})
 	}
 }

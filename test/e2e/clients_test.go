@@ -167,7 +167,9 @@ func exporter(ctx context.Context, t *testing.T, r clientRun) {
 		{"/work_pools/", `{"name": "exported", "type": "process"}`},
 		{"/flows/", `{"name": "exported"}`},
 	} {
-		postJSON(ctx, t, r.server.API()+made.path, made.body)
+		t.Run(made.path, func(t *testing.T) {
+			postJSON(ctx, t, r.server.API()+made.path, made.body)
+		})
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

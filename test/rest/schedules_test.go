@@ -42,9 +42,11 @@ func TestSchedulesRefuseBadInput(t *testing.T) {
 		{`{"interval":0.000001}`, 201, ""},
 		{`{"interval":1,"anchor_date":"1970-01-01T00:00:00Z"}`, 201, ""},
 	} {
-		got := s.send("POST", path+"/schedules", `[{"active":true,"schedule":`+c.schedule+`}]`, nil)
-		require.Equal(t, c.status, got.status, "%.200s: %.500s", c.schedule, got.body)
-		require.Contains(t, string(got.body), c.text, "%.200s", c.schedule)
+		t.Run(c.schedule, func(t *testing.T) {
+			got := s.send("POST", path+"/schedules", `[{"active":true,"schedule":`+c.schedule+`}]`, nil)
+			require.Equal(t, c.status, got.status, "%.200s: %.500s", c.schedule, got.body)
+			require.Contains(t, string(got.body), c.text, "%.200s", c.schedule)
+		})
 	}
 	for _, c := range []struct {
 		body   string
@@ -56,9 +58,11 @@ func TestSchedulesRefuseBadInput(t *testing.T) {
 		{`[{"active":true,"schedule":{"cron":"0 0 * * *"},"slug":"a"},{"active":true,"schedule":{"cron":"0 0 * * *"},"slug":"a"}]`, 409, "unique"},
 		{`[{"active":true,"schedule":{"cron":"0 0 * * *"},"catchup":true}]`, 422, ""},
 	} {
-		got := s.send("POST", path+"/schedules", c.body, nil)
-		require.Equal(t, c.status, got.status, "%s: %s", c.body, got.body)
-		require.Contains(t, string(got.body), c.text, c.body)
+		t.Run(c.body, func(t *testing.T) {
+			got := s.send("POST", path+"/schedules", c.body, nil)
+			require.Equal(t, c.status, got.status, "%s: %s", c.body, got.body)
+			require.Contains(t, string(got.body), c.text, c.body)
+		})
 	}
 	// A window of ten years is bounded by the number of runs.
 	got := s.send("POST", path+"/schedule", `{"start_time":"2010-01-01T00:00:00Z","end_time":"2020-01-01T00:00:00Z","min_runs":1,"max_runs":10}`, nil)

@@ -79,11 +79,13 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/concurrency_limits/tag/none", ``, 404, "detail", ""},
 		{"GET", "/csrf-token?client=me", ``, 422, "detail", "CSRF protection is disabled."},
 	} {
-		got := s.send(c.method, c.path, c.body, nil)
-		require.Equal(t, c.status, got.status, "%s %s %.80s: %.300s", c.method, c.path, c.body, got.body)
-		if c.at != "" {
-			require.Contains(t, got.text(c.at), c.says, "%s %s %.80s", c.method, c.path, c.body)
-		}
+		t.Run(c.method, func(t *testing.T) {
+			got := s.send(c.method, c.path, c.body, nil)
+			require.Equal(t, c.status, got.status, "%s %s %.80s: %.300s", c.method, c.path, c.body, got.body)
+			if c.at != "" {
+				require.Contains(t, got.text(c.at), c.says, "%s %s %.80s", c.method, c.path, c.body)
+			}
+		})
 	}
 	require.Empty(t, s.visit(200, "POST /flow_runs/filter", `{"limit": 0}`).at(""))
 	require.Empty(t, s.visit(200, "POST /flows/filter", `{"flows": {"name": {"any_": []}}}`).at(""), "nothing is in an empty list")

@@ -74,9 +74,11 @@ func TestWorkPoolsRefuseBadInput(t *testing.T) {
 		{"POST", "/work_queues/00000000-0000-0000-0000-000000000001/get_runs", `{}`, 404, "exception_message"},
 		{"GET", "/collections/views/zzz", ``, 404, "View zzz not found in registry"},
 	} {
-		got := s.send(c.method, c.path, c.body, nil)
-		require.Equal(t, c.status, got.status, "%s %s %.200s: %s", c.method, c.path, c.body, got.body)
-		require.Contains(t, string(got.body), c.text, "%s %s", c.method, c.path)
+		t.Run(c.method, func(t *testing.T) {
+			got := s.send(c.method, c.path, c.body, nil)
+			require.Equal(t, c.status, got.status, "%s %s %.200s: %s", c.method, c.path, c.body, got.body)
+			require.Contains(t, string(got.body), c.text, "%s %s", c.method, c.path)
+		})
 	}
 	large := template(`{"b":{"type":"string","description":"` + strings.Repeat("x", 5<<20) + `"}}`)
 	require.Less(t, s.send("POST", "/work_pools/", `{"name":"large","base_job_template":`+large+`}`, nil).status, 500)

@@ -47,9 +47,11 @@ func TestTextBodies(t *testing.T) {
 		{"a mark wins over the charset", "text/plain; charset=latin1", "\ufeffü", "ü"},
 		{"malformed parameters", "text/plain; ;charset", "ü", "ü"},
 	} {
-		got := read(t, c.contentType, c.body).Body()
-		require.False(t, got.Form, c.name)
-		require.Equal(t, c.want, got.Text, c.name)
+		t.Run(c.name, func(t *testing.T) {
+			got := read(t, c.contentType, c.body).Body()
+			require.False(t, got.Form, c.name)
+			require.Equal(t, c.want, got.Text, c.name)
+		})
 	}
 }
 
@@ -80,11 +82,13 @@ func TestForms(t *testing.T) {
 		{"a=%00", pairs("a", "\x00")},
 		{`payload=%7B%22a%22%3A1%7D`, pairs("payload", `{"a":1}`)},
 	} {
-		got := read(t, "Application/X-WWW-Form-Urlencoded; charset=utf-8", c.body).Body()
-		require.True(t, got.Form)
-		require.Equal(t, c.want, got.Pairs, c.body)
-		require.Empty(t, got.Text)
-		require.Equal(t, c.want, receive.ParseQuery(c.body), c.body)
+		t.Run(c.body, func(t *testing.T) {
+			got := read(t, "Application/X-WWW-Form-Urlencoded; charset=utf-8", c.body).Body()
+			require.True(t, got.Form)
+			require.Equal(t, c.want, got.Pairs, c.body)
+			require.Empty(t, got.Text)
+			require.Equal(t, c.want, receive.ParseQuery(c.body), c.body)
+		})
 	}
 	got := read(t, "application/x-www-form-urlencoded; charset=windows-1252", "a=%80&b=\x80").Body()
 	require.Equal(t, pairs("a", "€", "b", "€"), got.Pairs)

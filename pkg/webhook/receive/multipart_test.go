@@ -44,9 +44,11 @@ func TestMultipartForms(t *testing.T) {
 		},
 		"no transfer encoding is undone": {form("Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: base64", "YWJj"), pairs("a", "YWJj")},
 	} {
-		got := read(t, multipartType, c.body).Body()
-		require.True(t, got.Form, name)
-		require.Equal(t, c.want, got.Pairs, name)
+		t.Run(name, func(t *testing.T) {
+			got := read(t, multipartType, c.body).Body()
+			require.True(t, got.Form, name)
+			require.Equal(t, c.want, got.Pairs, name)
+		})
 	}
 	part := []string{`Content-Disposition: form-data; name="a"`, "1"}
 	for name, c := range map[string][2]string{

@@ -171,12 +171,14 @@ func TestContentCodings(t *testing.T) {
 		{"gzip,gzip,gzip,gzip", text, receive.ErrUnsupported},
 		{"klingon", nil, nil},
 	} {
-		request, r := post(bytes.NewReader(c.body), int64(len(c.body)), "Content-Encoding", c.header)
-		err := request.ReadBody(r, limit, nil)
-		require.ErrorIs(t, err, c.err, c.header)
-		if c.err == nil && c.body != nil {
-			require.Equal(t, "text", request.Body().Text)
-		}
+		t.Run(c.header, func(t *testing.T) {
+			request, r := post(bytes.NewReader(c.body), int64(len(c.body)), "Content-Encoding", c.header)
+			err := request.ReadBody(r, limit, nil)
+			require.ErrorIs(t, err, c.err, c.header)
+			if c.err == nil && c.body != nil {
+				require.Equal(t, "text", request.Body().Text)
+			}
+		})
 	}
 }
 
@@ -196,8 +198,10 @@ func TestCharsets(t *testing.T) {
 		{"text/plain; charset=klingon", "text", receive.ErrUnsupported},
 		{"text/plain; charset=klingon", "", nil},
 	} {
-		request, r := post(strings.NewReader(c.body), int64(len(c.body)), "Content-Type", c.contentType)
-		require.ErrorIs(t, request.ReadBody(r, limit, nil), c.err, "%s: %q", c.contentType, c.body)
+		t.Run(c.contentType, func(t *testing.T) {
+			request, r := post(strings.NewReader(c.body), int64(len(c.body)), "Content-Type", c.contentType)
+			require.ErrorIs(t, request.ReadBody(r, limit, nil), c.err, "%s: %q", c.contentType, c.body)
+		})
 	}
 }
 

@@ -28,13 +28,15 @@ func TestParseMode(t *testing.T) {
 		{setting: "Keys", refused: true},
 		{setting: "token", refused: true},
 	} {
-		got, err := authn.ParseMode(c.setting, c.password)
-		if c.refused {
-			require.ErrorIs(t, err, authn.ErrMode, "%+v", c)
-			continue
-		}
-		require.NoError(t, err, "%+v", c)
-		require.Equal(t, c.want, got, "%+v", c)
+		t.Run(c.setting, func(t *testing.T) {
+			got, err := authn.ParseMode(c.setting, c.password)
+			if c.refused {
+				require.ErrorIs(t, err, authn.ErrMode, "%+v", c)
+				return
+			}
+			require.NoError(t, err, "%+v", c)
+			require.Equal(t, c.want, got, "%+v", c)
+		})
 	}
 }
 

@@ -60,26 +60,28 @@ func TestAllRulesHold(t *testing.T) {
 		"the webhook's alone":              {Rules{}, nil, &Rules{RateLimit: limit(3), AllowedIPs: both[:1]}},
 		"one of each":                      {Rules{AllowedIPs: both[:1]}, &Rules{RateLimit: limit(3)}, &Rules{RateLimit: limit(5), AllowedIPs: both}},
 	} {
-		d := definition()
-		d.Account = uuid.NewString()
-		d.AllowedIps, d.RateLimit = c.hook.AllowedIPs, c.hook.RateLimit
-		var account *orchv1.AccountDefinition
-		if c.account != nil {
-			account = &orchv1.AccountDefinition{Id: d.GetAccount(), RateLimit: c.account.RateLimit, AllowedIps: c.account.AllowedIPs}
-		}
-		b := newRegistry(t, secrets.Keyring{}, c.operator)
-		g := b.Of(d)
-		require.Same(t, g, b.Of(d), "made once for a definition")
-		for range 20 { // More than any of the limits.
-			require.ErrorIs(t, b.Admit(g, account, outside, start), ErrForbidden, name)
-			require.ErrorIs(t, b.Admit(g, account, netip.Addr{}, start), ErrForbidden, "%s: an address that is not known is on no list", name)
-		}
-		for range 3 {
-			require.NoError(t, b.Admit(g, account, inside, start), name)
-		}
-		var tooMany *TooManyError
-		require.ErrorAs(t, b.Admit(g, account, inside, start), &tooMany, name)
-		require.Equal(t, time.Minute, tooMany.Wait, name)
+		t.Run(name, func(t *testing.T) {
+			d := definition()
+			d.Account = uuid.NewString()
+			d.AllowedIps, d.RateLimit = c.hook.AllowedIPs, c.hook.RateLimit
+			var account *orchv1.AccountDefinition
+			if c.account != nil {
+				account = &orchv1.AccountDefinition{Id: d.GetAccount(), RateLimit: c.account.RateLimit, AllowedIps: c.account.AllowedIPs}
+			}
+			b := newRegistry(t, secrets.Keyring{}, c.operator)
+			g := b.Of(d)
+			require.Same(t, g, b.Of(d), "made once for a definition")
+			for range 20 { // More than any of the limits.
+				require.ErrorIs(t, b.Admit(g, account, outside, start), ErrForbidden, name)
+				require.ErrorIs(t, b.Admit(g, account, netip.Addr{}, start), ErrForbidden, "%s: an address that is not known is on no list", name)
+			}
+			for range 3 {
+				require.NoError(t, b.Admit(g, account, inside, start), name)
+			}
+			var tooMany *TooManyError
+			require.ErrorAs(t, b.Admit(g, account, inside, start), &tooMany, name)
+			require.Equal(t, time.Minute, tooMany.Wait, name)
+		})
 	}
 }
 
@@ -154,15 +156,17 @@ func TestWhatCannotBeGuardedIsClosed(t *testing.T) {
 		"its id is none":     {func(d *orchv1.WebhookDefinition) { d.Id = "x" }, keys, false},
 		"its workspace, too": {func(d *orchv1.WebhookDefinition) { d.Workspace = "x" }, keys, false},
 	} {
-		d := definition()
-		c.change(d)
-		b := newRegistry(t, c.keys, Rules{})
-		err := b.Admit(b.Of(d), nil, inside, start)
-		if c.open {
-			require.NoError(t, err, name)
-			continue
-		}
-		require.ErrorIs(t, err, ErrClosed, name)
-		require.ErrorIs(t, b.Of(d).Unusable(), ErrClosed, name)
+		t.Run(name, func(t *testing.T) {
+			d := definition()
+			c.change(d)
+			b := newRegistry(t, c.keys, Rules{})
+			err := b.Admit(b.Of(d), nil, inside, start)
+			if c.open {
+				require.NoError(t, err, name)
+				return
+			}
+			require.ErrorIs(t, err, ErrClosed, name)
+			require.ErrorIs(t, b.Of(d).Unusable(), ErrClosed, name)
+		})
 	}
 }

@@ -77,19 +77,21 @@ func TestWhatBecameOfAnEvent(t *testing.T) {
 		{broker.ErrTooLarge, publish.ErrRefused},
 		{broker.ErrInvalidEvent, publish.ErrRefused},
 	} {
-		var answer error
-		if c.broker != nil {
-			answer = fmt.Errorf("wrapped: %w", c.broker)
-		}
-		p := publish.New(publish.Options{Broker: scriptedBroker{answer}, Timeout: time.Second})
-		ended, cancel := context.WithCancel(t.Context())
-		cancel() // The sender has hung up; nothing changes.
-		err := p.Publish(ended, hook.GetWorkspace(), failure(&receive.Request{Received: time.Now()}, nil))
-		if c.want == nil {
-			require.NoError(t, err)
-		} else {
-			require.ErrorIs(t, err, c.want)
-			require.ErrorIs(t, err, c.broker)
-		}
+		t.Run(fmt.Sprint(c.broker), func(t *testing.T) {
+			var answer error
+			if c.broker != nil {
+				answer = fmt.Errorf("wrapped: %w", c.broker)
+			}
+			p := publish.New(publish.Options{Broker: scriptedBroker{answer}, Timeout: time.Second})
+			ended, cancel := context.WithCancel(t.Context())
+			cancel() // The sender has hung up; nothing changes.
+			err := p.Publish(ended, hook.GetWorkspace(), failure(&receive.Request{Received: time.Now()}, nil))
+			if c.want == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, c.want)
+				require.ErrorIs(t, err, c.broker)
+			}
+		})
 	}
 }

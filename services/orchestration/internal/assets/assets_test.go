@@ -109,9 +109,11 @@ func TestFiltersOfKeys(t *testing.T) {
 		"both":               {&orchv1.AssetFilterKey{Prefix: []string{"s3://"}, Search: []string{"gs", "two"}}, 200, all[1:2], 1},
 		"NUL":                {&orchv1.AssetFilterKey{Search: []string{"\x00"}}, 200, nil, 0},
 	} {
-		keys, total := w.keys(c.key, c.limit)
-		require.Equal(t, c.want, keys, name)
-		require.Equal(t, c.total, total, name)
+		t.Run(name, func(t *testing.T) {
+			keys, total := w.keys(c.key, c.limit)
+			require.Equal(t, c.want, keys, name)
+			require.Equal(t, c.total, total, name)
+		})
 	}
 	_, err := w.service.ReadAssets(w.ctx, &orchv1.ReadAssetsRequest{Query: &orchv1.AssetQuery{
 		Filter: &orchv1.AssetFilter{Key: &orchv1.AssetFilterKey{Prefix: []string{strings.Repeat("x", maxText+1)}}},

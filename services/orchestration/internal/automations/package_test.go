@@ -70,15 +70,17 @@ func TestActionsNameWhatTheySelect(t *testing.T) {
 			"inferred":          {orchv1.ActionSource_ACTION_SOURCE_INFERRED, "", 0},
 			"inferred, with id": {orchv1.ActionSource_ACTION_SOURCE_INFERRED, "01890000-0000-7000-8000-000000000001", 1},
 		} {
-			action := (&orchv1.Action{}).ProtoReflect()
-			message := action.Mutable(kind).Message()
-			message.Set(fields.ByName("source"), protoreflect.ValueOfEnum(test.source.Number()))
-			if test.id != "" {
-				message.Set(fields.ByNumber(2), protoreflect.ValueOfString(test.id))
-			}
-			var found fieldErrors
-			checkSelection(action, fieldPath{}, &found)
-			require.Len(t, found.list, test.fieldErrors, "%s: %s", kind.Name(), name)
+			t.Run(name, func(t *testing.T) {
+				action := (&orchv1.Action{}).ProtoReflect()
+				message := action.Mutable(kind).Message()
+				message.Set(fields.ByName("source"), protoreflect.ValueOfEnum(test.source.Number()))
+				if test.id != "" {
+					message.Set(fields.ByNumber(2), protoreflect.ValueOfString(test.id))
+				}
+				var found fieldErrors
+				checkSelection(action, fieldPath{}, &found)
+				require.Len(t, found.list, test.fieldErrors, "%s: %s", kind.Name(), name)
+			})
 		}
 	}
 	require.Equal(t, 9, checked)

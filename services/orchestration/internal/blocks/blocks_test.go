@@ -167,9 +167,11 @@ func TestWhatWasReadCanBeSentBack(t *testing.T) {
 		{`{"a":"********"}`, `{}`, `{}`, `{"a":"********"}`},
 		{`{"a":["********","********"]}`, `{"a":["********"]}`, `{"a":["x"]}`, `{"a":["x","********"]}`},
 	} {
-		sent := object(t, c.sent)
-		restore(sent, object(t, c.shown), object(t, c.current))
-		require.Equal(t, c.want, string(jsontree.Text(sent)))
+		t.Run(c.sent, func(t *testing.T) {
+			sent := object(t, c.sent)
+			restore(sent, object(t, c.shown), object(t, c.current))
+			require.Equal(t, c.want, string(jsontree.Text(sent)))
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package concurrency
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -43,32 +44,34 @@ func TestRateLimitsFollowTheFormula(t *testing.T) {
 		{50, 20, 80 * time.Millisecond},
 		{5, 0.1, 2 * time.Second},
 	} {
-		services, now := replicas(t, 1)
-		s := services[0]
-		created := s.newLimit(t, "rate", c.limit)
-		_, err := s.mutate(t.Context(), ws, created.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
-			limit.SlotDecayPerSecond = c.decay
-			return true, nil
+		t.Run(fmt.Sprint(c.limit), func(t *testing.T) {
+			services, now := replicas(t, 1)
+			s := services[0]
+			created := s.newLimit(t, "rate", c.limit)
+			_, err := s.mutate(t.Context(), ws, created.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
+				limit.SlotDecayPerSecond = c.decay
+				return true, nil
+			})
+			require.NoError(t, err)
+			model := &formula{limit: c.limit, decay: c.decay, at: noon}
+			random := rand.New(rand.NewPCG(3, uint64(c.limit)))
+			var granted, expected int64
+			for end := noon.Add(time.Minute); now.Now().Before(end); now.Advance(time.Duration(1 + random.Int64N(int64(c.pause)))) {
+				slots := 1 + random.Int64N(min(3, c.limit))
+				_, err := s.Acquire(t.Context(), ws, Acquisition{Names: []string{"rate"}, Slots: slots, Rate: true})
+				var full *FullError
+				if err != nil && !errors.As(err, &full) && !errors.Is(err, store.ErrContention) {
+					require.NoError(t, err)
+				}
+				if err == nil {
+					granted += slots
+				}
+				if model.grant(slots, now.Now()) {
+					expected += slots
+				}
+			}
+			t.Logf("limit %d, decay %g: granted %d, expected %d", c.limit, c.decay, granted, expected)
+			require.InEpsilon(t, expected, granted, 0.02)
 		})
-		require.NoError(t, err)
-		model := &formula{limit: c.limit, decay: c.decay, at: noon}
-		random := rand.New(rand.NewPCG(3, uint64(c.limit)))
-		var granted, expected int64
-		for end := noon.Add(time.Minute); now.Now().Before(end); now.Advance(time.Duration(1 + random.Int64N(int64(c.pause)))) {
-			slots := 1 + random.Int64N(min(3, c.limit))
-			_, err := s.Acquire(t.Context(), ws, Acquisition{Names: []string{"rate"}, Slots: slots, Rate: true})
-			var full *FullError
-			if err != nil && !errors.As(err, &full) && !errors.Is(err, store.ErrContention) {
-				require.NoError(t, err)
-			}
-			if err == nil {
-				granted += slots
-			}
-			if model.grant(slots, now.Now()) {
-				expected += slots
-			}
-		}
-		t.Logf("limit %d, decay %g: granted %d, expected %d", c.limit, c.decay, granted, expected)
-		require.InEpsilon(t, expected, granted, 0.02)
 	}
 }

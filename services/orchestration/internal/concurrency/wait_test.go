@@ -71,7 +71,9 @@ func TestWait(t *testing.T) {
 		"a decay has no cap":          {[]*orchv1.ConcurrencyLimitV2{limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.SlotDecayPerSecond = 0.01 })}, 2, 200},
 		"the fullest decides":         {[]*orchv1.ConcurrencyLimitV2{limitOf(), limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.Limit = 1 })}, 1, 2},
 	} {
-		require.InDelta(t, c.want*factor, wait(c.limits, c.slots, noon, middle), 1e-9, name)
+		t.Run(name, func(t *testing.T) {
+			require.InDelta(t, c.want*factor, wait(c.limits, c.slots, noon, middle), 1e-9, name)
+		})
 	}
 }
 

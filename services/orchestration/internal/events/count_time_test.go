@@ -85,18 +85,20 @@ func TestBucketsOfTime(t *testing.T) {
 		}},
 		"a range that ends before it begins": {day, 1, "2026-03-10T00:00:00Z", "2026-03-09T00:00:00Z", nil},
 	} {
-		list, err := s.CountEvents(requesttest.Incoming(t, ws), &orchv1.CountEventsRequest{
-			Countable: orchv1.Countable_COUNTABLE_TIME,
-			Query: &orchv1.EventCountQuery{TimeUnit: c.unit, TimeInterval: c.interval, Filter: &orchv1.EventFilter{
-				Occurred: &orchv1.EventOccurredFilter{Since: timestamppb.New(moment(t, c.since)), Until: timestamppb.New(moment(t, c.until))},
-			}},
+		t.Run(name, func(t *testing.T) {
+			list, err := s.CountEvents(requesttest.Incoming(t, ws), &orchv1.CountEventsRequest{
+				Countable: orchv1.Countable_COUNTABLE_TIME,
+				Query: &orchv1.EventCountQuery{TimeUnit: c.unit, TimeInterval: c.interval, Filter: &orchv1.EventFilter{
+					Occurred: &orchv1.EventOccurredFilter{Since: timestamppb.New(moment(t, c.since)), Until: timestamppb.New(moment(t, c.until))},
+				}},
+			})
+			require.NoError(t, err, name)
+			var found []bucket
+			for _, b := range list.GetCounts() {
+				found = append(found, bucket{b.GetValue(), b.GetLabel(), b.GetEndTime().AsTime().Format(time.RFC3339Nano), b.GetCount()})
+			}
+			require.Equal(t, c.want, found, name)
 		})
-		require.NoError(t, err, name)
-		var found []bucket
-		for _, b := range list.GetCounts() {
-			found = append(found, bucket{b.GetValue(), b.GetLabel(), b.GetEndTime().AsTime().Format(time.RFC3339Nano), b.GetCount()})
-		}
-		require.Equal(t, c.want, found, name)
 	}
 }
 

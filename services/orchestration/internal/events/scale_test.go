@@ -186,28 +186,30 @@ func TestFirstPagesOfManyEvents(t *testing.T) {
 		{name: "text, nowhere", filter: `{"text": {"query": "zebra"}}`, slow: true},
 		{name: "id", filter: fmt.Sprintf(`{"id": {"id": [%q]}}`, uuid.NewString())},
 	} {
-		filter := &orchv1.EventFilter{}
-		require.NoError(t, restjson.Unmarshal([]byte(c.filter), filter), c.name)
-		var page *orchv1.EventPage
-		rounds, budget := pageRounds, pageBudget
-		if c.slow {
-			rounds, budget = slowRounds, slowBudget
-		}
-		var failure error
-		median, slowest := timed(t, rounds, func() (err error) {
-			page, err = s.ReadEvents(ctx, &orchv1.ReadEventsRequest{Query: &orchv1.EventQuery{Filter: filter, Limit: maxPage}})
-			failure = errors.Join(failure, err)
-			return nil
+		t.Run(c.name, func(t *testing.T) {
+			filter := &orchv1.EventFilter{}
+			require.NoError(t, restjson.Unmarshal([]byte(c.filter), filter), c.name)
+			var page *orchv1.EventPage
+			rounds, budget := pageRounds, pageBudget
+			if c.slow {
+				rounds, budget = slowRounds, slowBudget
+			}
+			var failure error
+			median, slowest := timed(t, rounds, func() (err error) {
+				page, err = s.ReadEvents(ctx, &orchv1.ReadEventsRequest{Query: &orchv1.EventQuery{Filter: filter, Limit: maxPage}})
+				failure = errors.Join(failure, err)
+				return nil
+			})
+			t.Logf("%-30s %7d of %7d   p50 %8s   slowest %8s", c.name, len(page.GetEvents()), page.GetTotal(),
+				median.Round(10*time.Microsecond), slowest.Round(10*time.Microsecond))
+			if failure != nil && c.slow {
+				t.Logf("%s: not answered within the time of an operation", c.name)
+				failure = nil
+			}
+			if median > budget || failure != nil {
+				t.Errorf("%s: the first page takes %s at the median, more than %s: %v", c.name, median, budget, failure)
+			}
 		})
-		t.Logf("%-30s %7d of %7d   p50 %8s   slowest %8s", c.name, len(page.GetEvents()), page.GetTotal(),
-			median.Round(10*time.Microsecond), slowest.Round(10*time.Microsecond))
-		if failure != nil && c.slow {
-			t.Logf("%s: not answered within the time of an operation", c.name)
-			failure = nil
-		}
-		if median > budget || failure != nil {
-			t.Errorf("%s: the first page takes %s at the median, more than %s: %v", c.name, median, budget, failure)
-		}
 	}
 }
 
@@ -228,23 +230,25 @@ func TestCountsOfManyEvents(t *testing.T) {
 		{"by day, 10 s", orchv1.Countable_COUNTABLE_DAY, w.at(n - 10_000)},
 		{"by name, 10 s", orchv1.Countable_COUNTABLE_EVENT, w.at(n - 10_000)},
 	} {
-		filter := &orchv1.EventFilter{}
-		require.NoError(t, restjson.Unmarshal(fmt.Appendf(nil, `{"occurred": {"since": %q, "until": %q}}`, c.since, w.at(n)), filter))
-		var list *orchv1.EventCountList
-		var failure error
-		median, slowest := timed(t, slowRounds, func() (err error) {
-			list, err = s.CountEvents(ctx, &orchv1.CountEventsRequest{
-				Countable: c.countable, Query: &orchv1.EventCountQuery{Filter: filter, TimeUnit: orchv1.TimeUnit_TIME_UNIT_HOUR, TimeInterval: 1},
+		t.Run(c.name, func(t *testing.T) {
+			filter := &orchv1.EventFilter{}
+			require.NoError(t, restjson.Unmarshal(fmt.Appendf(nil, `{"occurred": {"since": %q, "until": %q}}`, c.since, w.at(n)), filter))
+			var list *orchv1.EventCountList
+			var failure error
+			median, slowest := timed(t, slowRounds, func() (err error) {
+				list, err = s.CountEvents(ctx, &orchv1.CountEventsRequest{
+					Countable: c.countable, Query: &orchv1.EventCountQuery{Filter: filter, TimeUnit: orchv1.TimeUnit_TIME_UNIT_HOUR, TimeInterval: 1},
+				})
+				failure = errors.Join(failure, err)
+				return nil
 			})
-			failure = errors.Join(failure, err)
-			return nil
+			t.Logf("%-30s %7d counts   p50 %8s   slowest %8s", c.name, len(list.GetCounts()), median.Round(10*time.Microsecond), slowest.Round(10*time.Microsecond))
+			if failure != nil {
+				t.Logf("%s: not answered within the time of an operation", c.name)
+			}
+			if median > slowBudget {
+				t.Errorf("%s: the counts take %s at the median, more than %s", c.name, median, slowBudget)
+			}
 		})
-		t.Logf("%-30s %7d counts   p50 %8s   slowest %8s", c.name, len(list.GetCounts()), median.Round(10*time.Microsecond), slowest.Round(10*time.Microsecond))
-		if failure != nil {
-			t.Logf("%s: not answered within the time of an operation", c.name)
-		}
-		if median > slowBudget {
-			t.Errorf("%s: the counts take %s at the median, more than %s", c.name, median, slowBudget)
-		}
 	}
 }

@@ -80,20 +80,22 @@ func TestTotalsStopAtTheirBounds(t *testing.T) {
 		{`{"related": {"role": ["flow"]}}`, 2000, 250, true},
 		{`{"related": {"role": ["nothing"]}}`, 0, 0, true},
 	} {
-		q := &orchv1.EventQuery{Filter: &orchv1.EventFilter{}, Limit: 5}
-		require.NoError(t, restjson.Unmarshal([]byte(x.filter), q.Filter), x.filter)
-		if x.limit > 0 {
-			q.TotalLimit = new(x.limit)
-		}
-		ctx, h := withHeaders(requesttest.Incoming(t, w.ws))
-		page, err := s.ReadEvents(ctx, &orchv1.ReadEventsRequest{Query: q})
-		require.NoError(t, err, x.filter)
-		require.Equal(t, x.want, page.GetTotal(), "%s %d", x.filter, x.limit)
-		capped := ""
-		if x.capped {
-			capped = fmt.Sprint(x.want)
-		}
-		require.Equal(t, capped, h.countCapped(), "%s %d", x.filter, x.limit)
+		t.Run(x.filter, func(t *testing.T) {
+			q := &orchv1.EventQuery{Filter: &orchv1.EventFilter{}, Limit: 5}
+			require.NoError(t, restjson.Unmarshal([]byte(x.filter), q.Filter), x.filter)
+			if x.limit > 0 {
+				q.TotalLimit = new(x.limit)
+			}
+			ctx, h := withHeaders(requesttest.Incoming(t, w.ws))
+			page, err := s.ReadEvents(ctx, &orchv1.ReadEventsRequest{Query: q})
+			require.NoError(t, err, x.filter)
+			require.Equal(t, x.want, page.GetTotal(), "%s %d", x.filter, x.limit)
+			capped := ""
+			if x.capped {
+				capped = fmt.Sprint(x.want)
+			}
+			require.Equal(t, capped, h.countCapped(), "%s %d", x.filter, x.limit)
+		})
 	}
 	s.totals = totalBounds{indexed: 400, tested: 30, read: 2}
 	q := &orchv1.EventQuery{Filter: &orchv1.EventFilter{}, Limit: 5}

@@ -28,8 +28,10 @@ func TestNames(t *testing.T) {
 		"\x00":         {false, false},
 		"12345-67890-": {true, true},
 	} {
-		require.Equal(t, is.dashed, naming.Dashed(name, "Key", "key") == nil, "%q", name)
-		require.Equal(t, is.underscored, naming.DashedOrUnderscored(name, "Name", "name") == nil, "%q", name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, is.dashed, naming.Dashed(name, "Key", "key") == nil, "%q", name)
+			require.Equal(t, is.underscored, naming.DashedOrUnderscored(name, "Name", "name") == nil, "%q", name)
+		})
 	}
 	fieldError := rpc.HTTPError(naming.Dashed("A", "Key", "key"))
 	require.EqualValues(t, 422, fieldError.GetStatus())

@@ -73,9 +73,11 @@ func TestSourceReads(t *testing.T) {
 		"a page of nothing":           {limit: limit(0), want: []string{}},
 		"what matches":                {q: named("v1", "v3", "v9"), want: []string{"v1", "v3"}},
 	} {
-		found, err := source.List(ctx, c.q, c.order, &orchv1.ListVariablesRequest{Offset: c.offset, Limit: c.limit})
-		require.NoError(t, err, name)
-		require.Equal(t, c.want, names(found), name)
+		t.Run(name, func(t *testing.T) {
+			found, err := source.List(ctx, c.q, c.order, &orchv1.ListVariablesRequest{Offset: c.offset, Limit: c.limit})
+			require.NoError(t, err, name)
+			require.Equal(t, c.want, names(found), name)
+		})
 	}
 	count, err := source.Count(ctx, named("v1", "v9"))
 	require.NoError(t, err)

@@ -40,13 +40,15 @@ func TestFormsTellEverythingThatIsWrong(t *testing.T) {
 		{`{"n": {"__orch_kind": "json"}, "who": "me"}`, `[{"property": "n", "errors": ["'n' is a required property"]}]`},
 		{`{"n": 1, "who": "me", "list": [{"__orch_kind": "what"}]}`, `[{"property": "list", "errors": [{"index": 0, "errors": ["Unknown kind 'what' of a value"]}]}]`},
 	} {
-		form, err := NewHydrator(variables).form(t.Context(), uuid.Nil, []byte(c.values))
-		require.NoError(t, err, c.values)
-		fieldErrors, err := compiled.fieldErrors(form)
-		require.NoError(t, err, c.values)
-		got, err := restjson.Marshal(&orchv1.SchemaValuesValidationResponse{Errors: nest(fieldErrors)})
-		require.NoError(t, err)
-		require.JSONEq(t, `{"errors": `+c.want+`, "valid": false}`, string(got), c.values)
+		t.Run(c.values, func(t *testing.T) {
+			form, err := NewHydrator(variables).form(t.Context(), uuid.Nil, []byte(c.values))
+			require.NoError(t, err, c.values)
+			fieldErrors, err := compiled.fieldErrors(form)
+			require.NoError(t, err, c.values)
+			got, err := restjson.Marshal(&orchv1.SchemaValuesValidationResponse{Errors: nest(fieldErrors)})
+			require.NoError(t, err)
+			require.JSONEq(t, `{"errors": `+c.want+`, "valid": false}`, string(got), c.values)
+		})
 	}
 	form, err := NewHydrator(variables).form(t.Context(), uuid.Nil, []byte(`{"who": {"__orch_kind": "jinja", "template": "{{"}, "n": 1}`))
 	require.NoError(t, err)

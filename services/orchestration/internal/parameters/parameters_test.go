@@ -23,9 +23,11 @@ func TestMerge(t *testing.T) {
 		{`{"a":1,"b":{"c":2}}`, `{"b":{"d":1.50},"e":null}`, `{"a":1,"b":{"d":1.50},"e":null}`},
 		{`{"n":123456789012345678901234567890}`, `{"<&>":"\u00e4","$x.y":1}`, `{"n":123456789012345678901234567890,"<&>":"\u00e4","$x.y":1}`},
 	} {
-		got, err := parameters.Merge([]byte(c.base), []byte(c.over))
-		require.NoError(t, err)
-		require.Equal(t, c.want, string(got), "%s over %s", c.over, c.base)
+		t.Run(c.base, func(t *testing.T) {
+			got, err := parameters.Merge([]byte(c.base), []byte(c.over))
+			require.NoError(t, err)
+			require.Equal(t, c.want, string(got), "%s over %s", c.over, c.base)
+		})
 	}
 	_, err := parameters.Merge([]byte(`{"a":`), []byte(`{"b":1}`))
 	require.Error(t, err)
@@ -61,9 +63,11 @@ func TestHydrate(t *testing.T) {
 		{`{"x":{"__orch_kind":"json","value":7},"y":{"__orch_kind":"json","value":null}}`, `{"x":7,"y":null}`},
 		{`{"__orch_kind":"json","value":"{\"x\":1}"}`, `{"x":1}`},
 	} {
-		got, err := h.Hydrate(t.Context(), uuid.Nil, []byte(c.in))
-		require.NoError(t, err, c.in)
-		require.Equal(t, c.want, string(got), c.in)
+		t.Run(c.in, func(t *testing.T) {
+			got, err := h.Hydrate(t.Context(), uuid.Nil, []byte(c.in))
+			require.NoError(t, err, c.in)
+			require.Equal(t, c.want, string(got), c.in)
+		})
 	}
 }
 
@@ -82,10 +86,12 @@ func TestHydrateRefuses(t *testing.T) {
 		{`{"x":{"__orch_kind":"new"}}`, "Unknown kind 'new'"},
 		{`{"__orch_kind":"json","value":"7"}`, "no object"},
 	} {
-		_, err := h.Hydrate(t.Context(), uuid.Nil, []byte(c.in))
-		var refused *parameters.HydrationError
-		require.ErrorAs(t, err, &refused, c.in)
-		require.Contains(t, err.Error(), c.want)
+		t.Run(c.in, func(t *testing.T) {
+			_, err := h.Hydrate(t.Context(), uuid.Nil, []byte(c.in))
+			var refused *parameters.HydrationError
+			require.ErrorAs(t, err, &refused, c.in)
+			require.Contains(t, err.Error(), c.want)
+		})
 	}
 	_, err := h.Hydrate(t.Context(), uuid.Nil, []byte(`{"x":{"__orch_kind":"workspace_variable","variable_name":"broken"}}`))
 	var refused *parameters.HydrationError
@@ -116,14 +122,16 @@ func TestValidate(t *testing.T) {
 		{`{"x":1,"z":1}`, "Validation failed. Failure reason: Additional properties are not allowed ('z' was unexpected)"},
 		{`{"x":1,"p":{"n m":[1,{"k":[null]}]}}`, "Validation failed for field 'p['n m'][1]'. Failure reason: {'k': [None]} is not of type 'number'"},
 	} {
-		err := compiled.Validate([]byte(c.params))
-		if c.want == "" {
-			require.NoError(t, err, c.params)
-			continue
-		}
-		var invalid *parameters.InvalidError
-		require.ErrorAs(t, err, &invalid, c.params)
-		require.Equal(t, c.want, err.Error(), c.params)
+		t.Run(c.params, func(t *testing.T) {
+			err := compiled.Validate([]byte(c.params))
+			if c.want == "" {
+				require.NoError(t, err, c.params)
+				return
+			}
+			var invalid *parameters.InvalidError
+			require.ErrorAs(t, err, &invalid, c.params)
+			require.Equal(t, c.want, err.Error(), c.params)
+		})
 	}
 	partial, err := parameters.CompileSchema([]byte(schema), true)
 	require.NoError(t, err)
@@ -178,11 +186,13 @@ func TestReasonsOfValues(t *testing.T) {
 		`{"uniqueItems":true}`:   {"[1,1]", "[1, 1] has non-unique elements"},
 		`{"oneOf":[{},{}]}`:      {"1", "1 is valid under more than one of the given schemas"},
 	} {
-		compiled, err := parameters.CompileSchema([]byte(`{"properties":{"x":`+schema+`}}`), false)
-		require.NoError(t, err, schema)
-		var invalid *parameters.InvalidError
-		require.ErrorAs(t, compiled.Validate([]byte(`{"x":`+c.value+`}`)), &invalid, schema)
-		require.Equal(t, c.want, invalid.Reason, schema)
+		t.Run(schema, func(t *testing.T) {
+			compiled, err := parameters.CompileSchema([]byte(`{"properties":{"x":`+schema+`}}`), false)
+			require.NoError(t, err, schema)
+			var invalid *parameters.InvalidError
+			require.ErrorAs(t, compiled.Validate([]byte(`{"x":`+c.value+`}`)), &invalid, schema)
+			require.Equal(t, c.want, invalid.Reason, schema)
+		})
 	}
 }
 

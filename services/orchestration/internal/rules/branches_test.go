@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,13 +35,15 @@ func TestRunsThatRunAgainBeginAnew(t *testing.T) {
 		{completed, false, false, orchv1.RetryType_RETRY_TYPE_IN_PROCESS.Enum()},
 		{running, true, false, orchv1.RetryType_RETRY_TYPE_IN_PROCESS.Enum()},
 	} {
-		got := judge(runIn(failed, worn), propose(c.to), c.force)
-		require.True(t, got.Written(), c.to)
-		policy := got.Run.GetEmpiricalPolicy()
-		require.Equal(t, c.anew, len(policy.GetPauseKeys().GetValues()) == 0, c.to)
-		require.Equal(t, c.retry, policy.RetryType, c.to)
-		// A run that runs or has ended does not resume any longer, whatever the rules say.
-		require.False(t, policy.GetResuming(), c.to)
+		t.Run(fmt.Sprint(c.to), func(t *testing.T) {
+			got := judge(runIn(failed, worn), propose(c.to), c.force)
+			require.True(t, got.Written(), c.to)
+			policy := got.Run.GetEmpiricalPolicy()
+			require.Equal(t, c.anew, len(policy.GetPauseKeys().GetValues()) == 0, c.to)
+			require.Equal(t, c.retry, policy.RetryType, c.to)
+			// A run that runs or has ended does not resume any longer, whatever the rules say.
+			require.False(t, policy.GetResuming(), c.to)
+		})
 	}
 }
 
@@ -66,7 +69,9 @@ func TestResultsAreKept(t *testing.T) {
 		"forced: a list for it":      {runIn(completed, withData(result)), &orchv1.StateCreate{Type: completed, Data: []byte(`[1]`)}, true, reject},
 		"forced: an unwritten one":   {runIn(completed, withData(result)), &orchv1.StateCreate{Type: completed, Data: []byte(`{"type":"unpersisted"}`)}, true, reject},
 	} {
-		require.Equal(t, c.status, judge(c.run, c.to, c.force).Result().GetStatus(), name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.status, judge(c.run, c.to, c.force).Result().GetStatus(), name)
+		})
 	}
 }
 
@@ -111,13 +116,15 @@ func TestPausesThatCannotBe(t *testing.T) {
 		"suspended without deployment":  {runIn(paused, suspended, alone), propose(running), reject, 0},
 		"no deployment, but no suspend": {runIn(paused, alone), propose(running), accept, running},
 	} {
-		got := judge(c.run, c.to, false)
-		require.Equal(t, c.status, got.Result().GetStatus(), name)
-		if c.written != 0 {
-			require.Equal(t, c.written, got.Run.GetState().GetType(), name)
-		} else {
-			require.False(t, got.Written(), name)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := judge(c.run, c.to, false)
+			require.Equal(t, c.status, got.Result().GetStatus(), name)
+			if c.written != 0 {
+				require.Equal(t, c.written, got.Run.GetState().GetType(), name)
+			} else {
+				require.False(t, got.Written(), name)
+			}
+		})
 	}
 	got := judge(runIn(running), propose(paused), false)
 	require.Nil(t, got.Run.GetState().GetStateDetails().PauseKey, "nobody named it")
@@ -148,22 +155,24 @@ func TestSlotsOfPendingRuns(t *testing.T) {
 		"none, and cancel":         {rules.Slot{Limit: new(int64(2)), CancelNew: true}, newest, reject, "Cancelled", ""},
 		"the client takes it":      {rules.Slot{Limit: new(int64(2))}, "prefect/3.0.2 (API 0.8.4)", accept, "Pending", ""},
 	} {
-		run, proposal := runIn(scheduled), propose(pending)
-		tr := rules.Propose(run, proposal, noon, uuid.New)
-		tr.Client = clientversion.New(c.agent, "")
-		tr.Need, tr.Slot = rules.CoreFlowPolicy.NeedsSlot(run, proposal, tr.Client), c.slot
-		rules.CoreFlowPolicy.Judge(tr)
-		require.Equal(t, c.status, tr.Result().GetStatus(), name)
-		require.Equal(t, c.uses, tr.Use.Taken, name)
-		if c.written == "" {
-			require.False(t, tr.Written(), name)
-			continue
-		}
-		require.Equal(t, c.written, tr.Run.GetState().GetName(), name)
-		require.Equal(t, c.uses, tr.Run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId(), name)
-		if c.written == "AwaitingConcurrencySlot" {
-			require.Equal(t, at(30*time.Second).AsTime(), tr.Run.GetNextScheduledStartTime().AsTime())
-		}
+		t.Run(name, func(t *testing.T) {
+			run, proposal := runIn(scheduled), propose(pending)
+			tr := rules.Propose(run, proposal, noon, uuid.New)
+			tr.Client = clientversion.New(c.agent, "")
+			tr.Need, tr.Slot = rules.CoreFlowPolicy.NeedsSlot(run, proposal, tr.Client), c.slot
+			rules.CoreFlowPolicy.Judge(tr)
+			require.Equal(t, c.status, tr.Result().GetStatus(), name)
+			require.Equal(t, c.uses, tr.Use.Taken, name)
+			if c.written == "" {
+				require.False(t, tr.Written(), name)
+				return
+			}
+			require.Equal(t, c.written, tr.Run.GetState().GetName(), name)
+			require.Equal(t, c.uses, tr.Run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId(), name)
+			if c.written == "AwaitingConcurrencySlot" {
+				require.Equal(t, at(30*time.Second).AsTime(), tr.Run.GetNextScheduledStartTime().AsTime())
+			}
+		})
 	}
 }
 
@@ -188,20 +197,22 @@ func TestSlotsOfRunsThatBegin(t *testing.T) {
 		"it is cancelled":             {newest, rules.Slot{}, cancelling, cancelling, old, "", ""},
 		"it is cancelled by old ones": {outdated, rules.Slot{}, cancelling, cancelling, old, "", old},
 	} {
-		run, proposal := runIn(pending, details(func(d *orchv1.StateDetails) { d.DeploymentConcurrencyLeaseId = &old })), propose(c.to)
-		tr := rules.Propose(run, proposal, noon, uuid.New)
-		tr.Client = clientversion.New(c.agent, "")
-		tr.Need, tr.Slot = rules.CoreFlowPolicy.NeedsSlot(run, proposal, tr.Client), c.slot
-		rules.CoreFlowPolicy.Judge(tr)
-		require.Equal(t, c.written, tr.Run.GetState().GetType(), name)
-		require.Equal(t, c.taken, tr.Use.Taken, name)
-		require.Equal(t, c.keeps, tr.Use.Kept, name)
-		if c.written != cancelled {
-			require.Equal(t, c.has, tr.Run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId(), name)
-			require.False(t, tr.Use.Released, name)
-		} else {
-			require.True(t, tr.Use.Released, "%s: it leaves", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			run, proposal := runIn(pending, details(func(d *orchv1.StateDetails) { d.DeploymentConcurrencyLeaseId = &old })), propose(c.to)
+			tr := rules.Propose(run, proposal, noon, uuid.New)
+			tr.Client = clientversion.New(c.agent, "")
+			tr.Need, tr.Slot = rules.CoreFlowPolicy.NeedsSlot(run, proposal, tr.Client), c.slot
+			rules.CoreFlowPolicy.Judge(tr)
+			require.Equal(t, c.written, tr.Run.GetState().GetType(), name)
+			require.Equal(t, c.taken, tr.Use.Taken, name)
+			require.Equal(t, c.keeps, tr.Use.Kept, name)
+			if c.written != cancelled {
+				require.Equal(t, c.has, tr.Run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId(), name)
+				require.False(t, tr.Use.Released, name)
+			} else {
+				require.True(t, tr.Use.Released, "%s: it leaves", name)
+			}
+		})
 	}
 }
 
@@ -243,11 +254,13 @@ func TestBackgroundRulesAreThoseOfTasks(t *testing.T) {
 		"a report":       {taskIn(pending, alone), propose(pending, proposalNamed("Submitting")), rules.TaskFacts{}, accept, "Submitting"},
 		"was cancelled":  {taskIn(cancelled, alone), propose(pending), rules.TaskFacts{}, abort, ""},
 	} {
-		got := judgeTask(rules.BackgroundTaskPolicy, c.run, c.to, c.facts)
-		require.Equal(t, c.status, got.Result().GetStatus(), name)
-		require.Equal(t, c.written != "", got.Written(), name)
-		if c.written != "" {
-			require.Equal(t, c.written, got.Run.GetState().GetName(), name)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := judgeTask(rules.BackgroundTaskPolicy, c.run, c.to, c.facts)
+			require.Equal(t, c.status, got.Result().GetStatus(), name)
+			require.Equal(t, c.written != "", got.Written(), name)
+			if c.written != "" {
+				require.Equal(t, c.written, got.Run.GetState().GetName(), name)
+			}
+		})
 	}
 }

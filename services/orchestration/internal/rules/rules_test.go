@@ -219,12 +219,14 @@ func TestForcedTransitionsPassWhatProtectsRunsFromClients(t *testing.T) {
 		{runIn(scheduled), propose(cancelling), "Cancelled"},
 		{runIn(scheduled, details(func(d *orchv1.StateDetails) { d.ScheduledTime = at(time.Hour) })), propose(running), "Running"},
 	} {
-		got := judge(c.run, c.to, true)
-		name := fmt.Sprint(c.run.GetState().GetType(), " to ", c.to.GetType())
-		require.Equal(t, c.written != "", got.Written(), name)
-		if got.Written() {
-			require.Equal(t, c.written, got.Run.GetState().GetName(), name)
-		}
+		t.Run(c.written, func(t *testing.T) {
+			got := judge(c.run, c.to, true)
+			name := fmt.Sprint(c.run.GetState().GetType(), " to ", c.to.GetType())
+			require.Equal(t, c.written != "", got.Written(), name)
+			if got.Written() {
+				require.Equal(t, c.written, got.Run.GetState().GetName(), name)
+			}
+		})
 	}
 }
 

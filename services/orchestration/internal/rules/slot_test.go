@@ -53,8 +53,10 @@ func TestLateRunsOfFullDeployments(t *testing.T) {
 		"there are slots":       {rules.Slot{Limit: new(int64(1)), CancelNew: true, Free: true}, scheduled},
 		"deployment is unknown": {rules.Slot{Missing: true}, scheduled},
 	} {
-		got := judged(rules.MarkLatePolicy, runIn(scheduled), propose(scheduled, proposalNamed("Late")), func(t *rules.Transition) { t.Slot = c.slot })
-		require.Equal(t, c.want, got.Run.GetState().GetType(), name)
+		t.Run(name, func(t *testing.T) {
+			got := judged(rules.MarkLatePolicy, runIn(scheduled), propose(scheduled, proposalNamed("Late")), func(t *rules.Transition) { t.Slot = c.slot })
+			require.Equal(t, c.want, got.Run.GetState().GetType(), name)
+		})
 	}
 }
 
@@ -91,11 +93,13 @@ func TestSlotsAreReleased(t *testing.T) {
 		"is scheduled to be retried": {runIn(running, leased), propose(scheduled, proposalNamed("AwaitingRetry")), true},
 		"held none":                  {runIn(scheduled, leased), propose(cancelled), false},
 	} {
-		got := judged(rules.CoreFlowPolicy, c.run, c.proposal, func(*rules.Transition) {})
-		require.Equal(t, c.released, got.Use.Released, name)
-		if c.released {
-			require.Equal(t, lease, got.Use.ReleasedLease, name)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := judged(rules.CoreFlowPolicy, c.run, c.proposal, func(*rules.Transition) {})
+			require.Equal(t, c.released, got.Use.Released, name)
+			if c.released {
+				require.Equal(t, lease, got.Use.ReleasedLease, name)
+			}
+		})
 	}
 	forced := judged(rules.MinimalFlowPolicy, runIn(running, leased), propose(crashed), func(*rules.Transition) {})
 	require.True(t, forced.Use.Released)

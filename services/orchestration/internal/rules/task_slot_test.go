@@ -48,8 +48,10 @@ func TestTaskSlotsAreAskedFor(t *testing.T) {
 			propose(running), inFlow(running), true, // The rule stands before the one that lets it wait.
 		},
 	} {
-		c.facts.Random = func() float64 { return 0.5 }
-		require.Equal(t, c.want, c.policy.AsksSlots(c.run, c.to, c.facts, noon, uuid.New), name)
+		t.Run(name, func(t *testing.T) {
+			c.facts.Random = func() float64 { return 0.5 }
+			require.Equal(t, c.want, c.policy.AsksSlots(c.run, c.to, c.facts, noon, uuid.New), name)
+		})
 	}
 }
 
@@ -72,14 +74,16 @@ func TestTaskSlotsDecide(t *testing.T) {
 		"kept from running":      {taskIn(running, tagged, leasedAs(lease)), rules.TaskSlots{Never: "db"}, accept, lease, ""},
 		"without tags: no limit": {taskIn(pending), rules.TaskSlots{Never: "db"}, accept, "", ""},
 	} {
-		got := judgeTask(rules.CoreTaskPolicy, c.run, propose(running), rules.TaskFacts{FlowRun: flowIn(running), Slots: &c.slots})
-		require.Equal(t, c.status, got.Result().GetStatus(), name)
-		require.Equal(t, c.has, got.Run.GetSlotLeaseId(), name)
-		require.Equal(t, c.uses, got.Use.Taken, name)
-		require.Empty(t, got.Use.Released, name)
-		if c.status == wait && len(c.slots.Full) > 0 {
-			require.Equal(t, int64(2), got.Result().GetDetails().GetWait().GetDelaySeconds())
-		}
+		t.Run(name, func(t *testing.T) {
+			got := judgeTask(rules.CoreTaskPolicy, c.run, propose(running), rules.TaskFacts{FlowRun: flowIn(running), Slots: &c.slots})
+			require.Equal(t, c.status, got.Result().GetStatus(), name)
+			require.Equal(t, c.has, got.Run.GetSlotLeaseId(), name)
+			require.Equal(t, c.uses, got.Use.Taken, name)
+			require.Empty(t, got.Use.Released, name)
+			if c.status == wait && len(c.slots.Full) > 0 {
+				require.Equal(t, int64(2), got.Result().GetDetails().GetWait().GetDelaySeconds())
+			}
+		})
 	}
 }
 
@@ -103,10 +107,12 @@ func TestTaskSlotsAreReleased(t *testing.T) {
 		"cancelled":                     {rules.CoreTaskPolicy, taskIn(cancelling, leasedAs(own)), propose(cancelled), []string{own}, []string{own}},
 		"nothing held":                  {rules.CoreTaskPolicy, taskIn(pending), propose(failed), nil, nil},
 	} {
-		got := judgeTask(c.policy, c.run, c.to, rules.TaskFacts{FlowRun: flowIn(running), Held: c.held})
-		require.True(t, got.Written(), name)
-		require.Equal(t, c.released, got.Use.Released, name)
-		require.Equal(t, c.released == nil && c.run.SlotLeaseId != nil, got.Run.SlotLeaseId != nil, name)
+		t.Run(name, func(t *testing.T) {
+			got := judgeTask(c.policy, c.run, c.to, rules.TaskFacts{FlowRun: flowIn(running), Held: c.held})
+			require.True(t, got.Written(), name)
+			require.Equal(t, c.released, got.Use.Released, name)
+			require.Equal(t, c.released == nil && c.run.SlotLeaseId != nil, got.Run.SlotLeaseId != nil, name)
+		})
 	}
 	nothing := judgeTask(rules.CoreTaskPolicy, taskIn(completed, leasedAs(own)), propose(cancelling), rules.TaskFacts{FlowRun: flowIn(running)})
 	require.False(t, nothing.Written())

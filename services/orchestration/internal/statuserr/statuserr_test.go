@@ -51,8 +51,10 @@ func TestTableIsTotal(t *testing.T) {
 		{context.Canceled, 499},
 		{context.DeadlineExceeded, 503},
 	} {
-		wrapped := fmt.Errorf("do something: %w", c.sentinel)
-		require.Equal(t, c.want, rpc.HTTPError(statuserr.FromDomain(wrapped)).GetStatus(), c.sentinel.Error())
+		t.Run(fmt.Sprint(c.sentinel), func(t *testing.T) {
+			wrapped := fmt.Errorf("do something: %w", c.sentinel)
+			require.Equal(t, c.want, rpc.HTTPError(statuserr.FromDomain(wrapped)).GetStatus(), c.sentinel.Error())
+		})
 	}
 }
 

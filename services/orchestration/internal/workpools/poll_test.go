@@ -1,6 +1,7 @@
 package workpools
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -48,9 +49,11 @@ func TestPollsWithinOneGrainKeepTheirBounds(t *testing.T) {
 		{start.Add(-50 * time.Millisecond), 1, []string{"first-0"}},
 		{start.Add(-50*time.Millisecond - time.Microsecond), 1, nil},
 	} {
-		names, err := w.pollBefore("p", c.before, c.limit)
-		require.NoError(t, err)
-		require.Equal(t, c.want, names)
+		t.Run(fmt.Sprint(c.before), func(t *testing.T) {
+			names, err := w.pollBefore("p", c.before, c.limit)
+			require.NoError(t, err)
+			require.Equal(t, c.want, names)
+		})
 	}
 }
 

@@ -32,8 +32,10 @@ func TestPlace(t *testing.T) {
 		"a queue leaves its old place": {priorities("q", 1, "a", 2), 3, priorities("a", 2, "q", 3)},
 		"into a gap":                   {priorities("a", 1, "b", 5), 3, priorities("a", 1, "q", 3, "b", 5)},
 	} {
-		got := setPriority(c.before, "q", c.at)
-		require.Equal(t, fmt.Sprint(c.want), fmt.Sprint(got), name)
+		t.Run(name, func(t *testing.T) {
+			got := setPriority(c.before, "q", c.at)
+			require.Equal(t, fmt.Sprint(c.want), fmt.Sprint(got), name)
+		})
 	}
 	require.Equal(t, int64(1), firstFree(nil))
 	require.Equal(t, int64(2), firstFree(priorities("a", 1, "b", 3)))

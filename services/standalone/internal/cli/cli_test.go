@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,8 +140,10 @@ func TestExitCodes(t *testing.T) {
 		{1, []string{"doctor", "--data-dir", t.TempDir()}},
 		{1, []string{"webhook", "ls", "--api-url", "http://127.0.0.1:1/api"}},
 	} {
-		_, err := orch(t, "", c.args...)
-		require.Equal(t, c.want, cli.ExitCode(err), "%v: %v", c.args, err)
+		t.Run(fmt.Sprint(c.want), func(t *testing.T) {
+			_, err := orch(t, "", c.args...)
+			require.Equal(t, c.want, cli.ExitCode(err), "%v: %v", c.args, err)
+		})
 	}
 }
 

@@ -32,7 +32,9 @@ func TestDifferencesSendNoUnneededSecret(t *testing.T) {
 		"token of new handshakes": {handshakes, handshakes, false},
 		"no verification":         {map[string]any{"verification": nil}, map[string]any{"verification": nil}, false},
 	} {
-		require.Equal(t, c.want, differences(current, c.wanted, c.secrets), name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, differences(current, c.wanted, c.secrets), name)
+		})
 	}
 }
 

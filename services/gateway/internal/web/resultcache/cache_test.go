@@ -2,6 +2,7 @@ package resultcache_test
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -65,8 +66,10 @@ func TestResultsServeForTheirAge(t *testing.T) {
 		advance time.Duration
 		want    int
 	}{{0, 1}, {9 * time.Second, 1}, {time.Second, 2}, {-time.Hour, 3}, {time.Second, 3}} {
-		now.Advance(step.advance)
-		require.ErrorIs(t, get(), slow)
-		require.Equal(t, step.want, computed)
+		t.Run(fmt.Sprint(step.advance), func(t *testing.T) {
+			now.Advance(step.advance)
+			require.ErrorIs(t, get(), slow)
+			require.Equal(t, step.want, computed)
+		})
 	}
 }

@@ -26,7 +26,9 @@ func TestDifferences(t *testing.T) {
 		{`not JSON`, `not JSON`, nil},
 		{`not JSON`, `{}`, []show.Difference{{"$", "not JSON", "{}"}}},
 	} {
-		require.Equal(t, c.want, show.Differences([]byte(c.before), []byte(c.after), "$.id"), "%s and %s", c.before, c.after)
+		t.Run(c.before, func(t *testing.T) {
+			require.Equal(t, c.want, show.Differences([]byte(c.before), []byte(c.after), "$.id"), "%s and %s", c.before, c.after)
+		})
 	}
 }
 

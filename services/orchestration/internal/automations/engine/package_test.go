@@ -52,7 +52,9 @@ func TestChainDepthCountsAutomationsInARow(t *testing.T) {
 			reason("orch.automation.triggered", map[string]string{"orch.automation.chain-depth": "4"}),
 		}}, 5},
 	} {
-		require.Equal(t, test.depth, ChainDepth(v, test.firing), name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.depth, ChainDepth(v, test.firing), name)
+		})
 	}
 }
 
