@@ -21,7 +21,7 @@ func Create(path string, text []byte) error {
 	return write(path, text, os.Link) // Unlike a rename, a link never replaces a file.
 }
 
-func write(path string, text []byte, place func(from, to string) error) (err error) {
+func write(path string, text []byte, move func(from, to string) error) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+".*")
 	if err != nil {
@@ -42,7 +42,7 @@ func write(path string, text []byte, place func(from, to string) error) (err err
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := place(f.Name(), path); err != nil {
+	if err := move(f.Name(), path); err != nil {
 		return err
 	}
 	return syncDir(dir)

@@ -54,7 +54,7 @@ func (r *drainRate) isStalled() bool { return r.stalled >= stalledAfter }
 
 // perSecond returns the rate in events a second: the higher one of the whole window and of its later half, because a
 // consumer that yields to a burst begins slowly. Known is false while too little was observed.
-func (r *drainRate) perSecond() (rate float64, known bool) {
+func (r *drainRate) perSecond() (rate float64, ok bool) {
 	all := r.sum(rateWindow)
 	if all.took < rateMinimum {
 		return 0, false

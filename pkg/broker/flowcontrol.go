@@ -194,23 +194,23 @@ func (f *flowControl) refresh(ctx context.Context, rate *drainRate) {
 		f.grant(math.Inf(1))
 		return
 	}
-	perSecond, known := rate.perSecond()
+	perSecond, measured := rate.perSecond()
 	window, others := max(windowTime.Seconds()*perSecond, minWindow), 0.
-	if !known {
+	if !measured {
 		window, others = initialWindow, f.backlog.others(now)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	elapsed := min(now.at.Sub(f.sampledAt), time.Second).Seconds()
 	f.sampledAt = now.at
-	free := window - pending - others - float64(f.uncounted)
+	available := window - pending - others - float64(f.uncounted)
 	trickle := min(f.credit, 0) + overWindowShare*max(perSecond, minRate)*max(elapsed, 0)
 	if !f.queue.empty() && now.at.Sub(f.loggedAt) > backpressureLogInterval {
 		f.loggedAt = now.at
 		f.log.InfoContext(ctx, "events are published faster than they are stored; clients are delayed",
 			"backlog_events", int(pending), "stored_per_second", int(perSecond))
 	}
-	f.grantLocked(min(max(free, trickle), sampleShare*window))
+	f.grantLocked(min(max(available, trickle), sampleShare*window))
 }
 
 // grant sets the credit and admits queued requests in fair order.

@@ -81,8 +81,8 @@ func (d *Directory) AccountScopes(c Caller, account string) (access.Set, bool) {
 	if !ok {
 		return nil, false
 	}
-	known, _ := access.AccountRole(role)
-	return known.Scopes, true
+	scopes, _ := access.AccountRole(role)
+	return scopes.Scopes, true
 }
 
 // memberRole returns the account role of a caller.
@@ -111,11 +111,11 @@ func (d *Directory) WorkspaceScopes(c Caller, account, workspace string) (access
 		owner, _ := access.WorkspaceRole(access.WorkspaceOwner)
 		return owner.Scopes, true
 	}
-	held := d.scopesOf(account, d.access[pair{workspace, c.Actor}].role)
+	granted := d.scopesOf(account, d.access[pair{workspace, c.Actor}].role)
 	for _, team := range d.teams[pair{account, c.Actor}] {
-		held = access.Union(held, d.scopesOf(account, d.access[pair{workspace, team}].role))
+		granted = access.Union(granted, d.scopesOf(account, d.access[pair{workspace, team}].role))
 	}
-	return held, true
+	return granted, true
 }
 
 // scopesOf returns the scopes of a workspace role in the workspaces of an account; an empty id has none.

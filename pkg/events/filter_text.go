@@ -36,25 +36,25 @@ func ParseText(s string) Text {
 				to = &q.AllOf
 			}
 		}
-		var term string
+		var word string
 		if strings.HasPrefix(s, `"`) {
-			term, s = phrase(s[1:])
+			word, s = phrase(s[1:])
 		} else {
 			end := strings.IndexFunc(s, func(r rune) bool { return r == '"' || unicode.IsSpace(r) })
 			if end < 0 {
 				end = len(s)
 			}
-			term, s = s[:end], s[end:]
+			word, s = s[:end], s[end:]
 		}
-		if strings.TrimSpace(term) != "" {
-			*to = append(*to, term)
+		if strings.TrimSpace(word) != "" {
+			*to = append(*to, word)
 		}
 	}
 	return q
 }
 
 // phrase reads to the closing quote, or to the end if there is none.
-func phrase(s string) (term, rest string) {
+func phrase(s string) (word, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -80,8 +80,8 @@ func (q Text) Compile() TextMatcher {
 
 func patterns(terms []string) []*regexp.Regexp {
 	all := make([]*regexp.Regexp, len(terms))
-	for i, term := range terms {
-		all[i] = regexp.MustCompile("(?i)" + regexp.QuoteMeta(term))
+	for i, word := range terms {
+		all[i] = regexp.MustCompile("(?i)" + regexp.QuoteMeta(word))
 	}
 	return all
 }
@@ -90,7 +90,7 @@ func patterns(terms []string) []*regexp.Regexp {
 func (m TextMatcher) Empty() bool { return len(m.anyOf)+len(m.allOf)+len(m.noneOf) == 0 }
 
 // Match calls occurs for as many terms as it needs, and reports whether the query matches.
-func (m TextMatcher) Match(occurs func(term *regexp.Regexp) bool) bool {
+func (m TextMatcher) Match(occurs func(word *regexp.Regexp) bool) bool {
 	return (len(m.anyOf) == 0 || slices.ContainsFunc(m.anyOf, occurs)) && !slices.ContainsFunc(m.noneOf, occurs) &&
-		!slices.ContainsFunc(m.allOf, func(term *regexp.Regexp) bool { return !occurs(term) })
+		!slices.ContainsFunc(m.allOf, func(word *regexp.Regexp) bool { return !occurs(word) })
 }

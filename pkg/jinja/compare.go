@@ -239,7 +239,7 @@ func (rt *state) order(op cmpOp, a, b Value) (bool, error) {
 		return false, u.fail()
 	}
 	n := 0
-	known := false
+	decided := false
 	switch x := a.(type) {
 	case strValue, markupValue:
 		s, _ := asText(x)
@@ -247,14 +247,14 @@ func (rt *state) order(op cmpOp, a, b Value) (bool, error) {
 			if err := rt.work(min(len(s), len(t)) / 256); err != nil {
 				return false, err
 			}
-			n, known = strings.Compare(s, t), true
+			n, decided = strings.Compare(s, t), true
 		}
 	case bytesValue:
 		if y, ok := b.(bytesValue); ok {
 			if err := rt.work(min(len(x), len(y)) / 256); err != nil {
 				return false, err
 			}
-			n, known = strings.Compare(string(x), string(y)), true
+			n, decided = strings.Compare(string(x), string(y)), true
 		}
 	case intValue, boolValue, bigValue, floatValue:
 		if _, isComplex := b.(complexValue); isNumber(b) && !isComplex {
@@ -262,7 +262,7 @@ func (rt *state) order(op cmpOp, a, b Value) (bool, error) {
 			if n, ok = compareNumbers(a, b); !ok {
 				return false, nil // not a number
 			}
-			known = true
+			decided = true
 		}
 	case *listValue:
 		if y, ok := b.(*listValue); ok {
@@ -277,7 +277,7 @@ func (rt *state) order(op cmpOp, a, b Value) (bool, error) {
 			return rt.orderViews(op, x, y)
 		}
 	}
-	if !known {
+	if !decided {
 		return false, typeErr("'%s' not supported between instances of '%s' and '%s'", cmpNames[op], a.typeName(), b.typeName())
 	}
 	return ordered(op, n), nil

@@ -119,7 +119,7 @@ func (c *compiler) at(p pos, err error) error {
 	if err == nil {
 		return nil
 	}
-	return place(err, c.src, p)
+	return locate(err, c.src, p)
 }
 
 func (c *compiler) ifStmt(s *ifStmt, f cframe) (execFn, error) {

@@ -143,8 +143,8 @@ func isClass(err error, classes ...errClass) bool {
 // isLookupErr reports whether Jinja's attribute look-up swallows err: TypeError and LookupError.
 func isLookupErr(err error) bool { return isClass(err, classType, classKey, classIndex) }
 
-// place sets the position of err unless a deeper node has set it.
-func place(err error, src *source, p pos) error {
+// locate sets the position of err unless a deeper node has set it.
+func locate(err error, src *source, p pos) error {
 	var e *Error
 	if errors.As(err, &e) && e.Line == 0 && p >= 0 {
 		e.Line, e.Column, e.Source = src.locate(p)

@@ -35,7 +35,7 @@ func (lx *lexer) fail(at int, format string, args ...any) error {
 }
 
 func syntaxErr(src *source, p pos, format string, args ...any) error {
-	return place(newError(KindSyntax, classOther, "TemplateSyntaxError", format, args...), src, p)
+	return locate(newError(KindSyntax, classOther, "TemplateSyntaxError", format, args...), src, p)
 }
 
 // data emits template data. The sign of the next tag can trim white space at its end.
@@ -329,7 +329,7 @@ func (lx *lexer) open(c byte) error {
 		kind, closer = tokLBrace, '}'
 	}
 	if len(lx.closers) >= lx.max {
-		return place(budgetErr("the template exceeds its nesting depth of %d", lx.max), lx.src, pos(lx.at))
+		return locate(budgetErr("the template exceeds its nesting depth of %d", lx.max), lx.src, pos(lx.at))
 	}
 	lx.closers = append(lx.closers, closer)
 	lx.emit(token{kind: kind, pos: pos(lx.at)})

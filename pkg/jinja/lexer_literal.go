@@ -32,7 +32,7 @@ func (lx *lexer) number() error {
 			return lx.fail(i, "Exceeds the limit (%d digits) for integer string conversion: value has %d digits", maxStrDigits, len(text))
 		}
 		if len(text) > 4*maxStrDigits {
-			return place(budgetErr("the number has too many digits"), lx.src, pos(i))
+			return locate(budgetErr("the number has too many digits"), lx.src, pos(i))
 		}
 		t.num, _ = new(big.Int).SetString(text, base)
 	}

@@ -81,7 +81,7 @@ func (p *parser) expectName(w string) error {
 // enter enters a level of syntax. The caller leaves it again.
 func (p *parser) enter() error {
 	if p.depth >= p.max {
-		return place(budgetErr("the template exceeds its nesting depth of %d", p.max), p.src, p.cur().pos)
+		return locate(budgetErr("the template exceeds its nesting depth of %d", p.max), p.src, p.cur().pos)
 	}
 	p.depth++
 	return nil

@@ -86,7 +86,7 @@ func (p *parser) expression() (expr, error) {
 // chain bounds the length of a chain of operators, which nests to the left in the tree.
 func (p *parser) chain(n int) error {
 	if p.depth+n/4 >= p.max {
-		return place(budgetErr("the template exceeds its nesting depth of %d", p.max), p.src, p.cur().pos)
+		return locate(budgetErr("the template exceeds its nesting depth of %d", p.max), p.src, p.cur().pos)
 	}
 	return nil
 }

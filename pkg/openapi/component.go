@@ -45,8 +45,8 @@ func newComponents() *components {
 // declare returns the component of a key, and whether it is new: then the caller sets its schema. Declaration precedes
 // description, so messages may contain themselves.
 func (c *components) declare(key componentKey) (*component, bool) {
-	if known := c.byKey[key]; known != nil {
-		return known, false
+	if existing := c.byKey[key]; existing != nil {
+		return existing, false
 	}
 	fresh := &component{key: key}
 	c.byKey[key] = fresh
@@ -56,8 +56,8 @@ func (c *components) declare(key componentKey) (*component, bool) {
 // finish assigns the published names and returns the schemas ordered by name.
 func (c *components) finish() (*ordered[*schema], error) {
 	byName := map[string][]*component{}
-	for key, known := range c.byKey {
-		byName[key.name] = append(byName[key.name], known)
+	for key, existing := range c.byKey {
+		byName[key.name] = append(byName[key.name], existing)
 	}
 	var all []*component
 	for name, sharing := range byName {
@@ -88,8 +88,8 @@ func (c *components) finish() (*ordered[*schema], error) {
 
 // holdsDuration reports whether a message differs between requests and responses.
 func (c *components) holdsDuration(md protoreflect.MessageDescriptor) bool {
-	if known, ok := c.timed[md.FullName()]; ok {
-		return known
+	if existing, ok := c.timed[md.FullName()]; ok {
+		return existing
 	}
 	found := reachesDuration(md, map[protoreflect.FullName]bool{})
 	c.timed[md.FullName()] = found

@@ -25,9 +25,9 @@ func (g *generator) invalid() *response {
 }
 
 func validationError() *schema {
-	place := &schema{AnyOf: []*schema{{Type: "string"}, {Type: "integer"}}}
+	segment := &schema{AnyOf: []*schema{{Type: "string"}, {Type: "integer"}}}
 	out := object("ValidationError is one schema error of a request.",
-		named("loc", &schema{Type: "array", Items: place, Description: `Location of the error: "body", "query", "path" or "header", then keys and indices.`}),
+		named("loc", &schema{Type: "array", Items: segment, Description: `Location of the error: "body", "query", "path" or "header", then keys and indices.`}),
 		named("msg", &schema{Type: "string", Description: "Error text for a person."}),
 		named("type", &schema{Type: "string", Description: "Kind of error, such as missing."}),
 		named("input", &schema{Nullable: true, Description: "Rejected value; absent for secret or long values."}),

@@ -34,8 +34,8 @@ func bindings(md protoreflect.MethodDescriptor) []*annotations.HttpRule {
 func words(ed protoreflect.EnumDescriptor) []string {
 	var out []string
 	for i := range ed.Values().Len() {
-		if word, ok := restjson.EnumWord(ed, ed.Values().Get(i).Number()); ok {
-			out = append(out, word)
+		if name, ok := restjson.EnumWord(ed, ed.Values().Get(i).Number()); ok {
+			out = append(out, name)
 		}
 	}
 	return out

@@ -29,8 +29,8 @@ func (g *generator) parameters(md protoreflect.MethodDescriptor, template string
 	}
 	for i := range fields.Len() {
 		fd := fields.Get(i)
-		in, known := place[restjson.Options(fd).GetIn()]
-		if !known || restjson.Internal(fd) {
+		in, ok := locations[restjson.Options(fd).GetIn()]
+		if !ok || restjson.Internal(fd) {
 			continue
 		}
 		one, err := g.parameter(fd, in)
@@ -50,7 +50,7 @@ func (g *generator) parameters(md protoreflect.MethodDescriptor, template string
 	return out, nil
 }
 
-var place = map[orchv1.In]string{orchv1.In_IN_QUERY: "query", orchv1.In_IN_HEADER: "header"}
+var locations = map[orchv1.In]string{orchv1.In_IN_QUERY: "query", orchv1.In_IN_HEADER: "header"}
 
 func (g *generator) parameter(fd protoreflect.FieldDescriptor, in string) (parameter, error) {
 	s, err := g.field(fd, input)

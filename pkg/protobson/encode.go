@@ -34,8 +34,8 @@ func (f *field) present(m protoreflect.Message) bool {
 		if n != 0 {
 			return true
 		}
-		_, word := restjson.EnumWord(f.item.enum, n)
-		return word
+		_, name := restjson.EnumWord(f.item.enum, n)
+		return name
 	}
 	return true
 }

@@ -69,7 +69,7 @@ func NewJSONEncoder(m proto.Message, derive Derive, names ...protoreflect.Name) 
 // its old length.
 func (e *JSONEncoder) AppendDocument(dst []byte, doc bson.Raw, now time.Time) (_ []byte, ok bool) {
 	w := jsonWriters.Get().(*jsonWriter)
-	defer w.free()
+	defer w.release()
 	at := len(dst)
 	values, ok := w.locate(e.plan, doc, true)
 	if !ok {
@@ -107,8 +107,8 @@ type jsonWriter struct {
 
 var jsonWriters = sync.Pool{New: func() any { return &jsonWriter{slots: make([]bsoncore.Value, 0, 128)} }}
 
-// free returns the writer to the pool without references to the document.
-func (w *jsonWriter) free() {
+// release returns the writer to the pool without references to the document.
+func (w *jsonWriter) release() {
 	clear(w.slots[:cap(w.slots)])
 	w.slots = w.slots[:0]
 	jsonWriters.Put(w)

@@ -84,7 +84,7 @@ func (p *jsonPlan) fill() {
 	p.byKey = make(map[string]*jsonField, len(from.fields))
 	for _, f := range from.fields {
 		one := p.field(f.fd)
-		one.stored, one.slot = f, f.place
+		one.stored, one.slot = f, f.index
 		byNumber[one.number], p.byKey[f.key] = one, one
 		p.stored = append(p.stored, one)
 	}
@@ -149,8 +149,8 @@ func (p *jsonPlan) field(fd protoreflect.FieldDescriptor) *jsonField {
 	if item.Enum() != nil {
 		f.words = map[string]string{}
 		for i := range item.Enum().Values().Len() {
-			if word, ok := restjson.EnumWord(item.Enum(), item.Enum().Values().Get(i).Number()); ok {
-				f.words[word] = quoted(word)
+			if name, ok := restjson.EnumWord(item.Enum(), item.Enum().Values().Get(i).Number()); ok {
+				f.words[name] = quoted(name)
 			}
 		}
 	}

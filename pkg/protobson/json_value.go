@@ -199,8 +199,8 @@ func (w *jsonWriter) value(dst []byte, f *jsonField, v bsoncore.Value, depth int
 		if !ok {
 			return dst, false
 		}
-		word, ok := f.words[string(s)]
-		return append(dst, word...), ok
+		name, ok := f.words[string(s)]
+		return append(dst, name...), ok
 	case kindUUID:
 		if v.Type != bsoncore.TypeBinary || len(v.Data) != 21 || v.Data[4] != uuidSubtype {
 			return dst, false

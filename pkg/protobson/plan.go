@@ -81,7 +81,7 @@ type field struct {
 	fd        protoreflect.FieldDescriptor
 	key       string
 	container container
-	place     int // In the plan's list of fields.
+	index     int // In the plan's list of fields.
 	presence  bool
 	union     protoreflect.OneofDescriptor // The oneof that it is a member of, or nil.
 	item      codec
@@ -162,7 +162,7 @@ func (p *plan) fill() {
 	}
 	slices.SortFunc(p.fields, func(a, b *field) int { return int(a.fd.Number()) - int(b.fd.Number()) })
 	for i, f := range p.fields {
-		f.place = i
+		f.index = i
 	}
 }
 

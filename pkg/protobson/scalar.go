@@ -62,11 +62,11 @@ func (c *codec) append(dst []byte, v protoreflect.Value, depth int) ([]byte, err
 		}
 		return bsoncore.AppendBinary(dst, uuidSubtype, u[:]), nil
 	case kindEnum:
-		word, ok := restjson.EnumWord(c.enum, v.Enum())
+		name, ok := restjson.EnumWord(c.enum, v.Enum())
 		if !ok {
 			return nil, fmt.Errorf("%w: %d is not a value of %s", ErrValue, v.Enum(), c.enum.Name())
 		}
-		return bsoncore.AppendString(dst, word), nil
+		return bsoncore.AppendString(dst, name), nil
 	case kindTimestamp, kindDuration:
 		us, err := c.micros(v.Message())
 		if err != nil {

@@ -59,10 +59,10 @@ func (p *plan) wireFields(b, data []byte, inCollection bool, depth int) (_ []byt
 		if f == nil {
 			continue
 		}
-		if seen&(1<<f.place) != 0 || (f.union != nil && union != nil) {
+		if seen&(1<<f.index) != 0 || (f.union != nil && union != nil) {
 			return b, false
 		}
-		seen |= 1 << f.place
+		seen |= 1 << f.index
 		if f.union != nil {
 			union = f.union
 		}

@@ -28,11 +28,11 @@ func (w *Window) Is(limit int, span time.Duration) bool {
 
 // wait returns how long n must wait; 0 if they can be taken now. n is at most the limit. The caller holds the lock.
 func (w *Window) wait(now time.Time, n int) time.Duration {
-	free := w.limit - len(w.taken)
-	if n <= free {
+	room := w.limit - len(w.taken)
+	if n <= room {
 		return 0
 	}
-	last := w.taken[(w.next+n-free-1)%len(w.taken)] // The newest of those that must have left the span.
+	last := w.taken[(w.next+n-room-1)%len(w.taken)] // The newest of those that must have left the span.
 	return max(0, last.Add(w.span).Sub(now))
 }
 

@@ -255,11 +255,11 @@ func (e encoder) value(dst []byte, v protoreflect.Value, f *field) ([]byte, erro
 	case kindJSON, kindObject:
 		return appendJSON(dst, v.Bytes(), f.kind), nil
 	case kindEnum:
-		word, ok := f.words.quoted[v.Enum()]
+		name, ok := f.words.quoted[v.Enum()]
 		if !ok {
 			return dst, enumError(v.Enum())
 		}
-		return append(dst, word...), nil
+		return append(dst, name...), nil
 	case kindTimestamp:
 		seconds, nanos := secondsAndNanos(v.Message())
 		return appendTimestamp(dst, seconds, nanos)

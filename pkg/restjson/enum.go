@@ -16,7 +16,7 @@ const unspecified = "UNSPECIFIED"
 
 // enumNames maps the values of an enum to their names in REST and back.
 type enumNames struct {
-	word   map[protoreflect.EnumNumber]string
+	name   map[protoreflect.EnumNumber]string
 	number map[string]protoreflect.EnumNumber
 	quoted map[protoreflect.EnumNumber]string // with the quotes, ready to be written
 	expect string                             // "Input should be 'A', 'B' or 'C'"
@@ -27,13 +27,13 @@ var enums sync.Map // protoreflect.EnumDescriptor → *enumNames
 // EnumWord returns the name of a value in REST and in the store. It returns false for the unspecified value and for unknown
 // numbers.
 func EnumWord(ed protoreflect.EnumDescriptor, n protoreflect.EnumNumber) (string, bool) {
-	w, ok := wordsOf(ed).word[n]
+	w, ok := wordsOf(ed).name[n]
 	return w, ok
 }
 
 // EnumNumber returns the value of a name.
-func EnumNumber(ed protoreflect.EnumDescriptor, word string) (protoreflect.EnumNumber, bool) {
-	n, ok := wordsOf(ed).number[word]
+func EnumNumber(ed protoreflect.EnumDescriptor, name string) (protoreflect.EnumNumber, bool) {
+	n, ok := wordsOf(ed).number[name]
 	return n, ok
 }
 
@@ -47,7 +47,7 @@ func wordsOf(ed protoreflect.EnumDescriptor) *enumNames {
 
 func newEnumWords(ed protoreflect.EnumDescriptor) *enumNames {
 	w := &enumNames{
-		word:   map[protoreflect.EnumNumber]string{},
+		name:   map[protoreflect.EnumNumber]string{},
 		number: map[string]protoreflect.EnumNumber{},
 		quoted: map[protoreflect.EnumNumber]string{},
 	}
@@ -62,16 +62,16 @@ func newEnumWords(ed protoreflect.EnumDescriptor) *enumNames {
 		if v.Number() == 0 && strings.HasSuffix(string(v.Name()), unspecified) {
 			continue
 		}
-		word, _ := proto.GetExtension(v.Options(), orchv1.E_Json).(string)
-		if word == "" {
-			word = strings.TrimPrefix(string(v.Name()), prefix)
+		name, _ := proto.GetExtension(v.Options(), orchv1.E_Json).(string)
+		if name == "" {
+			name = strings.TrimPrefix(string(v.Name()), prefix)
 		}
-		if _, alias := w.word[v.Number()]; !alias {
-			w.word[v.Number()] = word
-			w.quoted[v.Number()] = string(jsontoken.AppendString(nil, word))
-			all = append(all, "'"+word+"'")
+		if _, alias := w.name[v.Number()]; !alias {
+			w.name[v.Number()] = name
+			w.quoted[v.Number()] = string(jsontoken.AppendString(nil, name))
+			all = append(all, "'"+name+"'")
 		}
-		w.number[word] = v.Number()
+		w.number[name] = v.Number()
 	}
 	w.expect = "Input should be " + joinOr(all)
 	return w

@@ -69,20 +69,20 @@ func (p *plan) untagged(keys []string) (best *field) {
 		has[k] = true
 	}
 	for _, v := range p.fields {
-		known := 0
+		fields := 0
 		for k := range has {
 			if v.sub.byKey[k] != nil {
-				known++
+				fields++
 			}
 		}
 		for _, f := range v.sub.fields {
 			if f.opts.GetRequired() && !has[f.name] {
-				known = -1
+				fields = -1
 				break
 			}
 		}
-		if known > most {
-			most, best = known, v
+		if fields > most {
+			most, best = fields, v
 		}
 	}
 	return best

@@ -43,12 +43,12 @@ func ParseDefinition(text []byte, now time.Time) (Schedule, error) {
 		if _, ok := d[kind.key]; !ok {
 			continue
 		}
-		known := map[string]bool{kind.key: true}
+		allowed := map[string]bool{kind.key: true}
 		for _, key := range kind.others {
-			known[key] = true
+			allowed[key] = true
 		}
 		for key := range d {
-			if !known[key] {
+			if !allowed[key] {
 				return nil, fmt.Errorf("%w: %s: Extra inputs are not permitted", ErrInvalid, key)
 			}
 		}
@@ -206,8 +206,8 @@ func parseISODuration(text string) (int64, bool) {
 				return false
 			}
 			n, err := strconv.ParseFloat(part[:end], 64)
-			unit, known := units[part[end]]
-			if err != nil || !known {
+			unit, ok := units[part[end]]
+			if err != nil || !ok {
 				return false
 			}
 			total += n * unit

@@ -231,8 +231,8 @@ func (p *ruleParser) parameter(r *recurrence, name, value string) error {
 			}
 		}
 	default:
-		list, known := lists[name]
-		if !known {
+		list, exists := lists[name]
+		if !exists {
 			return fmt.Errorf("unknown parameter '%s'", name)
 		}
 		*list = (*list)[:0]

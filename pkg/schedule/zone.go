@@ -91,7 +91,7 @@ type distinct map[int64]struct{}
 
 // add reports whether an instant is new to the set.
 func (d distinct) add(t time.Time) bool {
-	_, known := d[t.UnixMicro()]
+	_, ok := d[t.UnixMicro()]
 	d[t.UnixMicro()] = struct{}{}
-	return !known
+	return !ok
 }

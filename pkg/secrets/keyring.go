@@ -51,8 +51,8 @@ func Parse(text string) (Keyring, error) {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue
 		}
-		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' }) {
-			k, err := parseKey(word)
+		for _, field := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' }) {
+			k, err := parseKey(field)
 			if err != nil {
 				return Keyring{}, fmt.Errorf("parse key %d: %w", len(ring.keys)+1, err)
 			}
@@ -65,8 +65,8 @@ func Parse(text string) (Keyring, error) {
 	return ring, nil
 }
 
-func parseKey(word string) (key, error) {
-	raw, err := base64.RawStdEncoding.Strict().DecodeString(strings.TrimRight(word, "="))
+func parseKey(field string) (key, error) {
+	raw, err := base64.RawStdEncoding.Strict().DecodeString(strings.TrimRight(field, "="))
 	if err != nil {
 		return key{}, fmt.Errorf("not base64: %w", ErrKeys)
 	}

@@ -129,10 +129,10 @@ func (c *Chaos) copy(to, from net.Conn) {
 			return
 		}
 		c.mu.Lock()
-		delay, held := c.delay, c.halfOpen
+		delay, halfOpen := c.delay, c.halfOpen
 		c.mu.Unlock()
-		if held != nil {
-			<-held
+		if halfOpen != nil {
+			<-halfOpen
 		}
 		time.Sleep(delay)
 		if _, err := to.Write(buffer[:n]); err != nil {

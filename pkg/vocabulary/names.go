@@ -65,15 +65,15 @@ func Owner(name string) (v Vocabulary, ok bool) {
 		for _, prefix := range v.prefixes() {
 			if rest, found := strings.CutPrefix(name, prefix); found {
 				kind, _, _ := strings.Cut(rest, ".")
-				return v, known(kind)
+				return v, isKind(kind)
 			}
 		}
 	}
 	return Vocabulary{}, false
 }
 
-// known reports whether a part is a kind, or a pattern that a kind matches.
-func known(kind string) bool {
+// isKind reports whether a part is a kind, or a pattern that a kind matches.
+func isKind(kind string) bool {
 	begin, _, pattern := strings.Cut(kind, "*")
 	if !pattern {
 		return kinds[kind]

@@ -33,7 +33,7 @@ func charsetOf(name string) encoding.Encoding {
 }
 
 // lookUpCharset returns the encoding of a charset; nil means UTF-8.
-func lookUpCharset(name string) (e encoding.Encoding, known bool) {
+func lookUpCharset(name string) (e encoding.Encoding, ok bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	switch name {
 	case "", "utf-8", "utf8":

@@ -50,8 +50,8 @@ func (r *Request) TokenHandshake(asked Handshakes) *Handshake {
 	for _, p := range ParseQuery(r.Query) {
 		query[p.Key] = p.Value
 	}
-	sent, known := sha256.Sum256([]byte(query["hub.verify_token"])), sha256.Sum256([]byte(asked.VerifyToken))
-	if query["hub.mode"] != "subscribe" || query["hub.challenge"] == "" || subtle.ConstantTimeCompare(sent[:], known[:]) == 0 {
+	sent, want := sha256.Sum256([]byte(query["hub.verify_token"])), sha256.Sum256([]byte(asked.VerifyToken))
+	if query["hub.mode"] != "subscribe" || query["hub.challenge"] == "" || subtle.ConstantTimeCompare(sent[:], want[:]) == 0 {
 		return nil
 	}
 	return echo("meta", query["hub.challenge"])

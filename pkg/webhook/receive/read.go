@@ -75,8 +75,8 @@ func (r *Request) checkContent(memory *admission.Reservation) error {
 		return nil
 	}
 	media, charset := mediaType(r.Get("content-type"))
-	e, known := lookUpCharset(charset)
-	if !known {
+	e, supported := lookUpCharset(charset)
+	if !supported {
 		return fmt.Errorf("%w: charset %q", ErrUnsupported, charset)
 	}
 	text := r.Raw

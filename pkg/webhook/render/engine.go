@@ -100,11 +100,11 @@ func render(
 	if err != nil {
 		return "", templateError(err)
 	}
-	held := 0
+	charged := 0
 	if t.Reads("body") {
-		held = r.Tree()
+		charged = r.Tree()
 	}
-	text, err := t.RenderWithin(ctx, variables(t, r, body), held, memory)
+	text, err := t.RenderWithin(ctx, variables(t, r, body), charged, memory)
 	if err != nil {
 		return "", templateError(err)
 	}

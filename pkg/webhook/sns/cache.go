@@ -13,8 +13,8 @@ func (c *Client) lookup(key string) (cached, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, cache := range []map[string]cached{c.certificates, c.failures} {
-		if known, ok := cache[key]; ok && now.Before(known.until) {
-			return known, true
+		if entry, ok := cache[key]; ok && now.Before(entry.until) {
+			return entry, true
 		}
 	}
 	return cached{}, false

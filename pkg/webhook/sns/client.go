@@ -96,12 +96,12 @@ func (c *Client) Certificate(ctx context.Context, address string) (*x509.Certifi
 		return nil, fmt.Errorf("SigningCertURL: %w: it does not name a .pem file", ErrForeign)
 	}
 	key := u.String()
-	if known, ok := c.lookup(key); ok {
-		return known.certificate, known.err
+	if cached, ok := c.lookup(key); ok {
+		return cached.certificate, cached.err
 	}
 	found, err, _ := c.flights.Do(key, func() (any, error) {
-		if known, ok := c.lookup(key); ok {
-			return known.certificate, known.err
+		if cached, ok := c.lookup(key); ok {
+			return cached.certificate, cached.err
 		}
 		// The caller that leads must not end the fetch of the others.
 		certificate, err := c.fetch(context.WithoutCancel(ctx), u)

@@ -62,7 +62,7 @@ func twilioFields(body []byte) []byte {
 			continue
 		}
 		for _, p := range receive.ParseQuery(pair) {
-			if _, known := values[p.Key]; !known {
+			if _, exists := values[p.Key]; !exists {
 				names = append(names, p.Key)
 			}
 			values[p.Key] = append(values[p.Key], p.Value)

@@ -159,8 +159,8 @@ func (v *Verifier) fresh(text string, now time.Time) error {
 func (v *Verifier) compare(c claim) error {
 	sent, good := sha256.Sum256([]byte(c.signatures[0])), 0
 	for _, key := range v.keys {
-		known := sha256.Sum256(key)
-		good |= subtle.ConstantTimeCompare(sent[:], known[:])
+		digest := sha256.Sum256(key)
+		good |= subtle.ConstantTimeCompare(sent[:], digest[:])
 	}
 	if good == 0 {
 		return fmt.Errorf("%w: its token is not a secret of the webhook", ErrUnproven)

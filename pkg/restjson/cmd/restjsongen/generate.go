@@ -272,12 +272,12 @@ func (g *generator) enum(ed protoreflect.EnumDescriptor) {
 	listed := map[protoreflect.EnumNumber]bool{}
 	for i := range ed.Values().Len() {
 		n := ed.Values().Get(i).Number()
-		word, ok := restjson.EnumWord(ed, n)
+		name, ok := restjson.EnumWord(ed, n)
 		if !ok || listed[n] {
 			continue
 		}
 		listed[n] = true
-		g.line("case %d:\nreturn append(dst, %s...), nil", n, quote(string(jsontoken.AppendString(nil, word))))
+		g.line("case %d:\nreturn append(dst, %s...), nil", n, quote(string(jsontoken.AppendString(nil, name))))
 	}
 	g.line("}\nreturn dst, enumError(protoreflect.EnumNumber(n))\n}")
 }

@@ -101,7 +101,7 @@ func shortened(r Refusal) Refusal {
 }
 
 // record adds a refusal, or renews its entry. It reports whether a local refusal should be shared.
-func (l *Log) record(workspace uuid.UUID, r Refusal, local bool) (share bool) {
+func (l *Log) record(workspace uuid.UUID, r Refusal, local bool) (publish bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	entries, found := l.clients[workspace]
@@ -114,12 +114,12 @@ func (l *Log) record(workspace uuid.UUID, r Refusal, local bool) (share bool) {
 		entries = slices.Delete(entries, at, at+1)
 	}
 	e.Last = l.opts.Clock.Now()
-	if share = local && e.Last.Sub(e.shared) >= shareEvery; share {
+	if publish = local && e.Last.Sub(e.shared) >= shareEvery; publish {
 		e.shared = e.Last
 	}
 	entries = append(entries, e)
 	l.clients[workspace] = entries[max(0, len(entries)-maxClients):]
-	return share
+	return publish
 }
 
 // equal reports whether two entries are of one client and kind.

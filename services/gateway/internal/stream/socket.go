@@ -148,14 +148,14 @@ func (k *socket) hello(ctx context.Context, within time.Duration, out any, code 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	refused := closeReason{code, reason}
-	late := make(chan struct{})
+	timedOut := make(chan struct{})
 	timer := time.AfterFunc(within, func() {
-		defer close(late)
+		defer close(timedOut)
 		k.end(refused) // Closing ends the read; ending its context would drop the connection without a close frame.
 	})
 	data, end := k.read(ctx)
 	if !timer.Stop() {
-		<-late
+		<-timedOut
 		return refused
 	}
 	if !end.ok() {

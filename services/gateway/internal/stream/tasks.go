@@ -150,8 +150,8 @@ func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResp
 	if w.socket.write(ctx, text) != nil {
 		return closedByClient, false
 	}
-	late := time.NewTimer(ackTimeout)
-	defer late.Stop()
+	timeout := time.NewTimer(ackTimeout)
+	defer timeout.Stop()
 	select {
 	case data := <-w.messages:
 		switch messageType(data) {
@@ -162,7 +162,7 @@ func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResp
 			return closeReason{}, false
 		}
 		return violation, false
-	case <-late.C:
+	case <-timeout.C:
 		return closeReason{websocket.StatusTryAgainLater, "the task run was not acknowledged in time"}, false
 	case <-ctx.Done():
 		return closedByClient, false

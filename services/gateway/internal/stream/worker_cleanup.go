@@ -57,7 +57,7 @@ type cleanupResult struct {
 
 // cleanupOperations are the operations of a worker, by the type of the frame.
 var cleanupOperations = map[string]struct {
-	word      string
+	name      string
 	operation orchv1.CleanupOperation
 }{
 	"cleanup.ack.v1":     {"ack", orchv1.CleanupOperation_CLEANUP_OPERATION_ACK},
@@ -169,7 +169,7 @@ func (c *workerChannel) settleCleanup(ctx context.Context, kind string, data []b
 	if !strict(data, &f) || f.Payload.ReservationToken == "" || f.Payload.MessageID == uuid.Nil || release == (f.Payload.Reason == "") {
 		return channelProtocol
 	}
-	result := cleanupResult{RequestFrameID: f.ID, MessageID: f.Payload.MessageID, Operation: operation.word}
+	result := cleanupResult{RequestFrameID: f.ID, MessageID: f.Payload.MessageID, Operation: operation.name}
 	settled := &orchv1.SettleCleanupJobResponse{Status: "unauthorized", Reason: "cleanup_delivery_not_accepted"}
 	if c.cleanups > 0 {
 		response, _, err := c.server.opts.Caller.Call(ctx, orchv1.CleanupJobService_SettleCleanupJob_FullMethodName, &orchv1.SettleCleanupJobRequest{
@@ -178,7 +178,7 @@ func (c *workerChannel) settleCleanup(ctx context.Context, kind string, data []b
 		})
 		var ok bool
 		if settled, ok = response.(*orchv1.SettleCleanupJobResponse); err != nil || !ok {
-			c.socket.log.WarnContext(ctx, "failed to settle a clean-up job", "operation", operation.word, "error", err)
+			c.socket.log.WarnContext(ctx, "failed to settle a clean-up job", "operation", operation.name, "error", err)
 			settled = &orchv1.SettleCleanupJobResponse{Status: "error", Reason: "cleanup_queue_operation_failed"}
 		}
 	}

@@ -81,8 +81,8 @@ func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
 // find matches a path without prefix, with or without one trailing slash.
 func (rt *router) find(method string, u *url.URL) match {
 	path := trimmed(u)
-	segment, known := rt.segments[firstSegment(path.Path)]
-	if !known {
+	segment, exists := rt.segments[firstSegment(path.Path)]
+	if !exists {
 		return match{}
 	}
 	if method == http.MethodHead {

@@ -24,11 +24,11 @@ const livePath = "/live"
 
 // serveLive follows a topic for a page. Its reader needs the scope of the topic, now and while the socket is open.
 func (s *Site) serveLive(w http.ResponseWriter, r *http.Request, v pageVisit, at workspacePath) {
-	topic, known := live.Parse(r.URL.Query().Get("topic"))
+	topic, valid := live.Parse(r.URL.Query().Get("topic"))
 	switch {
 	case s.opts.Sockets == nil || !stream.Upgrade(r):
 		transcode.NotFound(w)
-	case !known:
+	case !valid:
 		transcode.WriteError(w, rpc.HTTPError(rpc.Detail(http.StatusBadRequest, "The parameter topic names nothing that a page follows.")))
 	case !s.sameOrigin(r) || !v.allowed(topic.RPC()):
 		transcode.WriteError(w, rpc.HTTPError(errForbidden))

@@ -57,8 +57,8 @@ func contract(n int) []question {
 			for _, o := range orders {
 				q := question{name: name, own: list.own, body: body, order: o}
 				if o != nil {
-					word, _ := restjson.EnumWord(o.Descriptor(), o.Number())
-					q.name += " by " + word
+					value, _ := restjson.EnumWord(o.Descriptor(), o.Number())
+					q.name += " by " + value
 				}
 				all = append(all, q)
 			}
@@ -98,8 +98,8 @@ func ordersOf(sort protoreflect.FieldDescriptor) []protoreflect.Enum {
 	var all []protoreflect.Enum
 	for i := 1; i < enum.Values().Len(); i++ {
 		v := number{enum, enum.Values().Get(i).Number()}
-		word, _ := restjson.EnumWord(enum, v.n)
-		if strings.Contains(restjson.Options(sort).GetDefault(), `"`+word+`"`) {
+		name, _ := restjson.EnumWord(enum, v.n)
+		if strings.Contains(restjson.Options(sort).GetDefault(), `"`+name+`"`) {
 			all = append([]protoreflect.Enum{v}, all...)
 		} else {
 			all = append(all, v)
@@ -136,8 +136,8 @@ func deep() []question {
 	var all []question
 	body := &orchv1.FlowRunQuery{}
 	for _, o := range ordersOf(body.ProtoReflect().Descriptor().Fields().ByName("sort")) {
-		word, _ := restjson.EnumWord(o.Descriptor(), o.Number())
-		q := question{name: fmt.Sprintf("flow_run all by %s, behind nine tenths", word), own: query.FlowRun, body: body, order: o, deep: .9}
+		name, _ := restjson.EnumWord(o.Descriptor(), o.Number())
+		q := question{name: fmt.Sprintf("flow_run all by %s, behind nine tenths", name), own: query.FlowRun, body: body, order: o, deep: .9}
 		all = append(all, q)
 		q.name, q.byToken = q.name+" by token", true
 		all = append(all, q)

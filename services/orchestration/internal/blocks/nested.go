@@ -65,12 +65,12 @@ func (s *Service) registerNested(ctx context.Context, ws uuid.UUID, fields *json
 		if err != nil {
 			return err
 		}
-		known, err := s.schemas.Find(ctx, ws, bson.D{{Key: "checksum", Value: block.checksum}}, newestFirst, 0, 1)
+		existing, err := s.schemas.Find(ctx, ws, bson.D{{Key: "checksum", Value: block.checksum}}, newestFirst, 0, 1)
 		if err != nil {
 			return err
 		}
-		if len(known) > 0 {
-			if err := define(fields, known[0]); err != nil {
+		if len(existing) > 0 {
+			if err := define(fields, existing[0]); err != nil {
 				return err
 			}
 			continue

@@ -56,9 +56,9 @@ func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, document *o
 		return nil
 	}
 	level := ids(refers, func(r reference) string { return r.id.String() })
-	known := map[string]*orchv1.BlockDocument{}
+	referenced := map[string]*orchv1.BlockDocument{}
 	for depth := 0; len(level) > 0; depth++ {
-		if depth > maxReferenceDepth || len(known) > maxReferred {
+		if depth > maxReferenceDepth || len(referenced) > maxReferred {
 			return tooManyReferences()
 		}
 		found, err := byID(ctx, s.documents, ws, level)
@@ -77,9 +77,9 @@ func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, document *o
 			case referred == nil:
 				continue
 			}
-			known[id] = referred
+			referenced[id] = referred
 			for _, further := range referred.GetRefersTo() {
-				if known[further] == nil {
+				if referenced[further] == nil {
 					next = append(next, further)
 				}
 			}

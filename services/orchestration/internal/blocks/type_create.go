@@ -44,10 +44,10 @@ func (s *Service) CreateBlockType(ctx context.Context, r *orchv1.CreateBlockType
 }
 
 // reserved reports whether a name begins with a word: "Prefect Cloud" with "prefect", but not "Orchard" with "orch".
-func reserved(name, word string) bool {
-	if len(name) < len(word) || !strings.EqualFold(name[:len(word)], word) {
+func reserved(name, prefix string) bool {
+	if len(name) < len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
 		return false
 	}
-	next, _ := utf8.DecodeRuneInString(name[len(word):])
+	next, _ := utf8.DecodeRuneInString(name[len(prefix):])
 	return !unicode.IsLower(next)
 }

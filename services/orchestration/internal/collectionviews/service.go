@@ -41,8 +41,8 @@ func New() *Service { return &Service{} }
 
 // ReadViewContent returns a view by its name.
 func (s *Service) ReadViewContent(_ context.Context, r *orchv1.ReadViewContentRequest) (*orchv1.CollectionView, error) {
-	view, known := views[r.GetView()]
-	if !known {
+	view, ok := views[r.GetView()]
+	if !ok {
 		return nil, rpc.Detail(http.StatusNotFound, fmt.Sprintf("View %s not found in registry", r.GetView()))
 	}
 	content := view()

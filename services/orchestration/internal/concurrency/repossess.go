@@ -66,8 +66,8 @@ func (l *Limits) Repossess(ctx context.Context) (freed int, err error) {
 	}
 	pass := l.limits.Store().Pass(ctx, "free the slots of an expired lease")
 	for _, k := range order {
-		held, err := l.repossess(ctx, k.ws, k.lease)
-		if held {
+		released, err := l.repossess(ctx, k.ws, k.lease)
+		if released {
 			freed++
 		}
 		if pass.Record(err, "workspace", k.ws, "lease_id", k.lease) != nil {

@@ -20,9 +20,9 @@ type rewriter struct {
 	// reorder returns the values of a trigger's for_each labels in the order of the renamed labels.
 	reorder func(trigger string, key []string) []string
 	keys    secrets.Keyring
-	// place is where the sealed field of the document belongs.
-	place secrets.FieldRef
-	notes notes
+	// sealedField is where the sealed data of the document belongs.
+	sealedField secrets.FieldRef
+	notes       notes
 	// path has the names of the fields that lead to the current one.
 	path []string
 }
@@ -286,7 +286,7 @@ func (w *rewriter) sealed(m protoreflect.Message, fd protoreflect.FieldDescripto
 	if len(sealed) == 0 {
 		return false, nil
 	}
-	text, err := w.keys.Open(w.place, sealed)
+	text, err := w.keys.Open(w.sealedField, sealed)
 	switch {
 	case errors.Is(err, secrets.ErrUnknownKey) && w.keys.Empty():
 		return false, err
@@ -298,7 +298,7 @@ func (w *rewriter) sealed(m protoreflect.Message, fd protoreflect.FieldDescripto
 	if err != nil || next == string(text) {
 		return false, err
 	}
-	if sealed, err = w.keys.Seal(w.place, []byte(next)); err != nil {
+	if sealed, err = w.keys.Seal(w.sealedField, []byte(next)); err != nil {
 		return false, err
 	}
 	m.Set(fd, protoreflect.ValueOfBytes(sealed))

@@ -58,7 +58,7 @@ func (c *Converter) rewrite(d *document, rename func(string) string, labels keyL
 func (c *Converter) rewriter(d *document, rename func(string) string, labels keyLabels, n notes, out *change) *rewriter {
 	return &rewriter{
 		rename: rename, keys: c.keys, notes: n,
-		place: secrets.FieldRef{Workspace: d.workspace, Document: d.uuid, Field: "block_document.data"},
+		sealedField: secrets.FieldRef{Workspace: d.workspace, Document: d.uuid, Field: "block_document.data"},
 		reorder: func(trigger string, key []string) []string {
 			next := labels.reorder(trigger, key, rename)
 			out.reordered = out.reordered || !slices.Equal(next, key)

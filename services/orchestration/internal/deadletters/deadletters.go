@@ -168,7 +168,7 @@ func (s *Service) DiscardDeadLetter(ctx context.Context, r *orchv1.DiscardDeadLe
 func ofOutbox(d store.DeadLetter) *orchv1.DeadLetter {
 	return &orchv1.DeadLetter{
 		Id: d.ID.String(), Source: orchv1.DeadLetterSource_DEAD_LETTER_SOURCE_OUTBOX, Kind: d.Kind,
-		Collection: new(string(d.Collection)), DocumentId: new(d.Document.String()), WorkspaceId: known(d.Workspace),
+		Collection: new(string(d.Collection)), DocumentId: new(d.Document.String()), WorkspaceId: optionalID(d.Workspace),
 		Reason: d.Reason, Attempts: new(int64(d.Attempts)), Blocking: d.Blocking,
 		Occurred: timestamppb.New(d.At), Failed: timestamppb.New(d.FailedAt),
 	}
@@ -177,12 +177,12 @@ func ofOutbox(d store.DeadLetter) *orchv1.DeadLetter {
 func ofBroker(d *broker.DeadLetter) *orchv1.DeadLetter {
 	return &orchv1.DeadLetter{
 		Id: strconv.FormatUint(d.Seq, 10), Source: orchv1.DeadLetterSource_DEAD_LETTER_SOURCE_BROKER, Kind: d.Durable,
-		EventId: known(d.Event.ID), WorkspaceId: known(d.Event.Workspace), Reason: d.Reason, Failed: timestamppb.New(d.At),
+		EventId: optionalID(d.Event.ID), WorkspaceId: optionalID(d.Event.Workspace), Reason: d.Reason, Failed: timestamppb.New(d.At),
 	}
 }
 
-// known is an id, nil for the nil UUID.
-func known(id uuid.UUID) *string {
+// optionalID is an id, nil for the nil UUID.
+func optionalID(id uuid.UUID) *string {
 	if id == uuid.Nil {
 		return nil
 	}

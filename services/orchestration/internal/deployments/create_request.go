@@ -194,9 +194,9 @@ func checkParameters(d *orchv1.Deployment) error {
 	if err != nil {
 		return err
 	}
-	known, err := parameters.WithoutMarkers(d.GetParameters())
+	plain, err := parameters.WithoutMarkers(d.GetParameters())
 	if err != nil {
 		return err
 	}
-	return schema.Validate(known)
+	return schema.Validate(plain)
 }

@@ -86,8 +86,8 @@ func (e *encodedEvent) index(label string) {
 }
 
 func (e *encodedEvent) addResourceID(id []byte) {
-	for _, known := range e.resourceIDs {
-		if bytes.Equal(known, id) {
+	for _, earlier := range e.resourceIDs {
+		if bytes.Equal(earlier, id) {
 			return
 		}
 	}

@@ -228,9 +228,9 @@ type digests map[[digestSize]byte]struct{}
 func (d digests) add(resource string) bool {
 	whole := sha256.Sum256([]byte(resource))
 	digest := [digestSize]byte(whole[:digestSize])
-	_, known := d[digest]
+	_, found := d[digest]
 	d[digest] = struct{}{}
-	return !known
+	return !found
 }
 
 func (d digests) full() bool { return len(d) >= maxDistinct }

@@ -48,7 +48,7 @@ func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 			v.Name("state-message"):   abridge(state.GetMessage(), maxStateMessage),
 			v.Name("state-name"):      state.GetName(),
 			v.Name("state-timestamp"): state.GetTimestamp().AsTime().Format(time.RFC3339Nano),
-			v.Name("state-type"):      stateName(state.GetType()),
+			v.Name("state-type"):      rules.StateName(state.GetType()),
 		}},
 		Related: t.Related,
 		Payload: t.payload(),
@@ -71,7 +71,7 @@ func (t Transition) payload() []byte {
 		if s == nil {
 			return nil
 		}
-		d := &transitionState{Type: stateName(s.GetType()), Name: s.GetName(), Message: abridge(s.GetMessage(), maxStateMessage)}
+		d := &transitionState{Type: rules.StateName(s.GetType()), Name: s.GetName(), Message: abridge(s.GetMessage(), maxStateMessage)}
 		if s.GetType() == orchv1.StateType_STATE_TYPE_PAUSED {
 			d.PauseReschedule = strconv.FormatBool(s.GetStateDetails().GetPauseReschedule())
 		}
@@ -86,9 +86,9 @@ func (t Transition) payload() []byte {
 		Validated *transitionState `json:"validated_state"`
 	}
 	if t.Judgement.Initial != nil {
-		payload.Intended.From = new(stateName(t.Judgement.Initial.GetType()))
+		payload.Intended.From = new(rules.StateName(t.Judgement.Initial.GetType()))
 	}
-	payload.Intended.To = new(stateName(t.Judgement.Intended))
+	payload.Intended.To = new(rules.StateName(t.Judgement.Intended))
 	payload.Initial, payload.Validated = describe(t.Judgement.Initial), describe(t.Judgement.Proposed)
 	text, err := json.Marshal(payload)
 	if err != nil { // Strings always encode.
@@ -105,8 +105,6 @@ func Tags(v vocabulary.Vocabulary, tags ...[]string) []*orchv1.RelatedResource {
 	}
 	return related
 }
-
-func stateName(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
 
 // abridge shortens a text beyond a number of characters. It keeps the beginning and the end, and states how many are
 // omitted.

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -29,7 +30,7 @@ func (s *Service) CleanUpCancellations(ctx context.Context) (changed int, err er
 func (s *Service) endCancellations(ctx context.Context) (int, error) {
 	before := s.runs.Store().Now().Add(-s.cancellingTimeout)
 	return s.cancellations.pass(ctx, s, bson.D{
-		{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_CANCELLING)},
+		{Key: "state.type", Value: rules.StateName(orchv1.StateType_STATE_TYPE_CANCELLING)},
 		{Key: "state.timestamp", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
 	}, func(ws uuid.UUID) proposal {
 		return func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) {
@@ -61,7 +62,7 @@ func (s *Service) tellCancelled(ctx context.Context) error {
 	pass := s.runs.Store().Pass(ctx, "cancel the task runs of cancelled runs")
 	for {
 		found, err := s.runs.FirstOfAll(ctx, bson.D{
-			{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_CANCELLED)},
+			{Key: "state.type", Value: rules.StateName(orchv1.StateType_STATE_TYPE_CANCELLED)},
 			{Key: "state.timestamp", Value: bson.D{{Key: "$gte", Value: since}}},
 		}, bson.D{{Key: "state.timestamp", Value: 1}}, sweepBatch)
 		if err != nil {

@@ -12,22 +12,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // messageParentCancelled is the state message of a subflow whose parent was cancelled.
 const messageParentCancelled = "The parent flow run was cancelled."
-
-// unfinished are the state types of runs that a cancelled parent cancels.
-func unfinished() bson.A {
-	var vocab bson.A
-	for number := range int32(len(orchv1.StateType_name)) {
-		if kind := orchv1.StateType(number); number > 0 && !rules.Terminal(kind) {
-			vocab = append(vocab, stateName(kind))
-		}
-	}
-	return vocab
-}
 
 // cancelSubflows cancels the unfinished subflows of cancelled runs. Subflows of deployments have their own process,
 // which is asked to stop.
@@ -36,7 +26,7 @@ func (s *Service) cancelSubflows(ctx context.Context) (cancelled int, err error)
 	after := bson.D{}
 	for {
 		found, err := s.runs.FirstOfAll(ctx, append(bson.D{
-			{Key: "state.type", Value: bson.D{{Key: "$in", Value: unfinished()}}},
+			{Key: "state.type", Value: bson.D{{Key: "$in", Value: runs.States(runs.Active)}}},
 			{Key: "parent_task_run_id", Value: bson.D{{Key: "$exists", Value: true}}},
 		}, after...), bson.D{{Key: "_id", Value: 1}}, sweepBatch)
 		if err != nil {
@@ -138,7 +128,7 @@ func (s *Service) cancelledParents(ctx context.Context, ws uuid.UUID, subflows [
 	}
 	for doc, err := range reader.Stream(ctx, query.FlowRun, query.Scope(ws, bson.D{
 		{Key: "_id", Value: bson.D{{Key: "$in", Value: parents}}},
-		{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_CANCELLED)},
+		{Key: "state.type", Value: rules.StateName(orchv1.StateType_STATE_TYPE_CANCELLED)},
 	}), query.StreamOptions{Fields: []string{"state.type"}}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the parents of subflows: %w", err)

@@ -86,5 +86,3 @@ func (s *Service) event(t *rules.Transition, resources related) *orchv1.Received
 		Related: related,
 	}.Event(v)
 }
-
-func stateName(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }

@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/logs"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 )
@@ -38,7 +39,7 @@ func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expire
 // Writing the effects into each run would cost three times as many index entries.
 func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {
 	// Most runs end as completed.
-	direct := slices.Contains(e.States, stateName(orchv1.StateType_STATE_TYPE_COMPLETED))
+	direct := slices.Contains(e.States, rules.StateName(orchv1.StateType_STATE_TYPE_COMPLETED))
 	found, err := s.runs.Oldest(ctx, ws, e.Filter("end_time"), "end_time", direct, expiryFields, limit)
 	if err != nil {
 		return store.Expiry{}, err
@@ -79,9 +80,9 @@ func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expir
 }
 
 // split returns the elements for which a condition holds, and the others.
-func split[E any](all []E, holds func(E) bool) (yes, no []E) {
+func split[E any](all []E, condition func(E) bool) (yes, no []E) {
 	for _, one := range all {
-		if holds(one) {
+		if condition(one) {
 			yes = append(yes, one)
 		} else {
 			no = append(no, one)

@@ -83,11 +83,11 @@ func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunIn
 	for _, w := range waiting {
 		found = append(found, w.Message)
 	}
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	found = slices.DeleteFunc(found, func(input *orchv1.FlowRunInput) bool {
 		key := input.GetKey()
-		out := known[key] || !strings.HasPrefix(key, q.GetPrefix()) || slices.Contains(q.GetExcludeKeys(), key)
-		known[key] = true
+		out := seen[key] || !strings.HasPrefix(key, q.GetPrefix()) || slices.Contains(q.GetExcludeKeys(), key)
+		seen[key] = true
 		return out
 	})
 	slices.SortFunc(found, func(a, b *orchv1.FlowRunInput) int {

@@ -42,7 +42,7 @@ func (s *Service) MarkLate(ctx context.Context) (marked int, err error) {
 	return s.late.pass(ctx, s, bson.D{
 		{Key: "state.name", Value: nameScheduled},
 		{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
-		{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_SCHEDULED)},
+		{Key: "state.type", Value: rules.StateName(orchv1.StateType_STATE_TYPE_SCHEDULED)},
 	}, proposing(func(current *orchv1.FlowRun) *orchv1.StateCreate {
 		state, next := current.GetState(), current.GetNextScheduledStartTime()
 		if state.GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED || state.GetName() != nameScheduled ||

@@ -107,8 +107,8 @@ func cachedGet[M named](ctx context.Context, s *Service, ws uuid.UUID, collectio
 		return relatedResource{}, fmt.Errorf("parse id of a related resource: %w", err)
 	}
 	now := s.runs.Store().Now()
-	if known, ok := s.relatedCache.get(parsed, now); ok {
-		return known, nil
+	if cached, ok := s.relatedCache.get(parsed, now); ok {
+		return cached, nil
 	}
 	found, err := collection.Get(ctx, ws, parsed)
 	if errors.Is(err, store.ErrNotFound) {

@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -75,7 +76,7 @@ func (s *Service) ReadFlowRunScatter(ctx context.Context, r *orchv1.ReadFlowRunS
 // scatter adds the selected runs of a state in a part of the window to a grid.
 func scatter(ctx context.Context, selected *query.Selection, grid *runs.Grid, state orchv1.StateType, from, to, now time.Time) error {
 	within := bson.D{
-		{Key: "state.type", Value: stateName(state)},
+		{Key: "state.type", Value: rules.StateName(state)},
 		{Key: "expected_start_time", Value: bson.D{{Key: "$gte", Value: from.UnixMicro()}, {Key: "$lt", Value: to.UnixMicro()}}},
 	}
 	add := func(doc bson.Raw) error {

@@ -15,6 +15,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -168,7 +169,7 @@ func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRe
 	err = s.runs.Each(ctx, info.Workspace, bson.D{
 		{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$gt", Value: int64(math.MinInt64)}}},
 		{Key: "flow_id", Value: bson.D{{Key: "$in", Value: among}}},
-		{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_SCHEDULED)},
+		{Key: "state.type", Value: rules.StateName(orchv1.StateType_STATE_TYPE_SCHEDULED)},
 	}, bson.D{{Key: "next_scheduled_start_time", Value: 1}, {Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
 		if earliest := next.Runs[run.GetFlowId()]; earliest.Run == nil {
 			earliest.Run = &orchv1.SimpleNextFlowRun{

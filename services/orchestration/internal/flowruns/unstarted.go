@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -71,7 +72,7 @@ const nameAwaitingSlot = "AwaitingConcurrencySlot"
 func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID, which Unstarted, generation int64, cause store.Effect) error {
 	return s.deleteScheduled(ctx, ws, bson.D{
 		{Key: "deployment_id", Value: store.Binary(deployment)},
-		{Key: "state.type", Value: stateName(orchv1.StateType_STATE_TYPE_SCHEDULED)},
+		{Key: "state.type", Value: rules.StateName(orchv1.StateType_STATE_TYPE_SCHEDULED)},
 	}, func(run *orchv1.FlowRun) bool {
 		// A deleted deployment does not return, so whatever its schedules create later is obsolete too.
 		if which == AnyScheduled {

@@ -103,14 +103,14 @@ func (s *Service) subflows(ctx context.Context, ws uuid.UUID, tasks []*orchv1.Ta
 
 // binaries returns ids as they are stored, without duplicates.
 func binaries[M any](messages []M, id func(M) string) (bson.A, error) {
-	known := map[string]bool{}
+	drawn := map[string]bool{}
 	list := bson.A{}
 	for _, m := range messages {
 		text := id(m)
-		if known[text] {
+		if drawn[text] {
 			continue
 		}
-		known[text] = true
+		drawn[text] = true
 		parsed, err := uuid.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("read an id: %w", err)

@@ -72,19 +72,19 @@ func (s *Service) nodes(ctx context.Context, ws, run uuid.UUID, since time.Time)
 		)
 	})
 	byID := make(map[string]*drawn, len(all))
-	place := make(map[string]int, len(all))
+	position := make(map[string]int, len(all))
 	for i, d := range all {
 		byID[d.node.GetId()] = d
-		place[d.node.GetId()] = i
+		position[d.node.GetId()] = i
 	}
-	known := func(ids []string) []string {
+	present := func(ids []string) []string {
 		ids = slices.DeleteFunc(ids, func(id string) bool { return byID[id] == nil })
-		slices.SortFunc(ids, func(a, b string) int { return place[a] - place[b] })
+		slices.SortFunc(ids, func(a, b string) int { return position[a] - position[b] })
 		return slices.Compact(ids)
 	}
 	for _, d := range all {
-		d.node.Encapsulating = edges(known(d.inside))
-		parents := known(d.took)
+		d.node.Encapsulating = edges(present(d.inside))
+		parents := present(d.took)
 		d.node.Parents = edges(parents)
 		for _, parent := range parents {
 			byID[parent].node.Children = append(byID[parent].node.Children, &orchv1.GraphEdge{Id: d.node.GetId()})

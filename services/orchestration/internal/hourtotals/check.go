@@ -112,12 +112,12 @@ func (t *Totals) CheckAll(ctx context.Context, since time.Time, repair bool, dif
 	first := max(firstHour, HourOf(since.UnixMicro()))
 	for _, ws := range workspaces {
 		for _, k := range kinds {
-			known, err := t.documents(ctx, ws, k, first, lastHour)
+			hours, err := t.documents(ctx, ws, k, first, lastHour)
 			if err != nil {
 				return checked, err
 			}
-			for _, h := range slices.Sorted(maps.Keys(known)) {
-				if d := known[h]; d.countedAt == 0 || d.wide {
+			for _, h := range slices.Sorted(maps.Keys(hours)) {
+				if d := hours[h]; d.countedAt == 0 || d.wide {
 					continue
 				}
 				checked++

@@ -157,7 +157,7 @@ func (t *Totals) keep(ctx context.Context, ws uuid.UUID, k *Kind, ends time.Time
 		return 0, err
 	}
 	until := HourOf(now.Add(-settledAfter).UnixMicro())
-	known, err := t.documents(ctx, ws, k, max(first, until-maxHours), until)
+	hours, err := t.documents(ctx, ws, k, max(first, until-maxHours), until)
 	if err != nil {
 		return 0, err
 	}
@@ -183,7 +183,7 @@ func (t *Totals) keep(ctx context.Context, ws uuid.UUID, k *Kind, ends time.Time
 		return nil
 	}
 	for h := until - 1; h >= max(first, until-maxHours) && time.Now().Before(ends); h-- {
-		d := known[h]
+		d := hours[h]
 		wanted := d == nil || (d.countedAt == 0 || d.expired(now)) && d.mayCount(now)
 		if wanted {
 			batch = append(batch, candidate{h, d})

@@ -7,7 +7,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
@@ -33,8 +32,8 @@ type sums struct {
 	since, latest int64
 	// overdue is the number of runs without a start, expected the sum of their expected times.
 	overdue, expected int64
-	// late is the sum of the delays of started runs, in microseconds.
-	late int64
+	// lateness is the sum of the delays of started runs, in microseconds.
+	lateness int64
 }
 
 const running = "RUNNING"
@@ -50,11 +49,11 @@ func (r Row) RunTime(h Hour, now time.Time) float64 {
 
 // Lateness is the sum of the delays at a moment, in seconds.
 func (r Row) Lateness(h Hour, now time.Time) float64 {
-	late := r.late
-	if r.State == nil || !rules.Terminal(orchv1.StateType(orchv1.StateType_value["STATE_TYPE_"+*r.State])) {
-		late += r.overdue*(now.UnixMicro()-h.Start()) - r.expected
+	lateness := r.lateness
+	if r.State == nil || !rules.Terminal(rules.StateType(*r.State)) {
+		lateness += r.overdue*(now.UnixMicro()-h.Start()) - r.expected
 	}
-	return float64(late) / 1e6
+	return float64(lateness) / 1e6
 }
 
 // knows reports whether the sums hold at a moment. They do not before the hour has ended, or before a run is running.
@@ -107,7 +106,7 @@ func (r *Row) integer(name string) *int64 {
 	case fieldExpected:
 		return &r.expected
 	case fieldLate:
-		return &r.late
+		return &r.lateness
 	}
 	return nil
 }

@@ -111,8 +111,8 @@ func stateTypes() []string {
 	types := orchv1.StateType(0).Descriptor()
 	var words []string
 	for i := range types.Values().Len() {
-		if word, ok := restjson.EnumWord(types, types.Values().Get(i).Number()); ok {
-			words = append(words, word)
+		if name, ok := restjson.EnumWord(types, types.Values().Get(i).Number()); ok {
+			words = append(words, name)
 		}
 	}
 	return words

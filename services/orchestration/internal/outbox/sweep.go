@@ -113,7 +113,7 @@ func (r *Relay) sweepFailed(ctx context.Context, collection query.Collection, no
 			return more, nil
 		}
 		cursor = page[len(page)-1].NextAt
-		if busiest, share := busiest(page); share > sweepPage/2 {
+		if busiest, count := busiest(page); count > sweepPage/2 {
 			omit, more = append(omit, busiest), true
 		}
 	}

@@ -26,7 +26,7 @@ type complexity struct {
 
 // measure estimates a schema. It returns a *SchemaError for references that it cannot follow.
 func measure(doc any) (complexity, error) {
-	m := measurement{root: doc, anchors: map[string]any{}, known: map[string]complexity{}, visiting: map[string]bool{}}
+	m := measurement{root: doc, anchors: map[string]any{}, cache: map[string]complexity{}, visiting: map[string]bool{}}
 	m.collect(doc, 0)
 	return m.visit(doc, 0)
 }
@@ -76,7 +76,7 @@ func objects(value any) (n int) {
 type measurement struct {
 	root     any
 	anchors  map[string]any
-	known    map[string]complexity
+	cache    map[string]complexity
 	visiting map[string]bool
 }
 
@@ -151,8 +151,8 @@ func (m *measurement) visit(value any, depth int) (complexity, error) {
 
 // follow counts the schemas below what a reference names.
 func (m *measurement) follow(ref string, depth int) (complexity, error) {
-	if known, ok := m.known[ref]; ok {
-		return known, nil
+	if cached, ok := m.cache[ref]; ok {
+		return cached, nil
 	}
 	if m.visiting[ref] {
 		return complexity{visits: 1, recursions: 1}, nil
@@ -165,7 +165,7 @@ func (m *measurement) follow(ref string, depth int) (complexity, error) {
 	defer delete(m.visiting, ref)
 	c, err := m.visit(target, depth)
 	if err == nil && c.recursions == 0 { // The count of a recursion depends on where it began.
-		m.known[ref] = c
+		m.cache[ref] = c
 	}
 	return c, err
 }

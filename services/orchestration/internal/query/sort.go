@@ -32,15 +32,15 @@ func Computed(e protoreflect.Enum) bool {
 // come first when ascending and last when descending.
 func Sort(e protoreflect.Enum) (bson.D, error) {
 	ed := e.Descriptor()
-	word, ok := restjson.EnumWord(ed, e.Number())
+	value, ok := restjson.EnumWord(ed, e.Number())
 	if !ok || Computed(e) {
 		return nil, fmt.Errorf("query: %s %d: %w", ed.Name(), e.Number(), ErrSort)
 	}
-	name, asc := strings.CutSuffix(word, "_ASC")
+	name, asc := strings.CutSuffix(value, "_ASC")
 	direction := 1
 	if !asc {
-		if name, ok = strings.CutSuffix(word, "_DESC"); !ok {
-			return nil, fmt.Errorf("query: %s %s: %w", ed.Name(), word, ErrSort)
+		if name, ok = strings.CutSuffix(value, "_DESC"); !ok {
+			return nil, fmt.Errorf("query: %s %s: %w", ed.Name(), value, ErrSort)
 		}
 		direction = -1
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -27,7 +28,7 @@ func steps(ws uuid.UUID, list []*orchv1.RetentionRule, now time.Time) []*step {
 	for i, rule := range list {
 		one := &step{ws: ws, rule: rule, expired: store.Expired{Before: now.Add(-rule.GetMaxAge().AsDuration())}}
 		for _, state := range statesOf(rule, list) {
-			one.expired.States = append(one.expired.States, strings.TrimPrefix(state.String(), "STATE_TYPE_"))
+			one.expired.States = append(one.expired.States, rules.StateName(state))
 		}
 		// Other rules name every state that this one could select.
 		one.done = hasStates(rule.GetKind()) && len(one.expired.States) == 0

@@ -61,7 +61,7 @@ func (s *slowdown) add(kind *latencies, load requestload.Load) {
 
 // get returns how much longer requests take during batches, as a share of their latency during pauses; ok is false before enough
 // batches and pauses.
-func (s *slowdown) get() (share float64, ok bool) {
+func (s *slowdown) get() (fraction float64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if min(s.beside.n, s.alone.n) < minLatencies {

@@ -83,16 +83,24 @@ func NewDetails(scheduledTime *timestamppb.Timestamp) *orchv1.StateDetails {
 	return &orchv1.StateDetails{Deferred: new(bool), ScheduledTime: scheduledTime}
 }
 
-// StateName returns a type as clients write it.
-func StateName(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
+// statePrefix is the prefix of the types' names in the contract, which clients and documents omit.
+const statePrefix = "STATE_TYPE_"
+
+// StateName returns a type as clients write it and as it is stored.
+func StateName(kind orchv1.StateType) string { return kind.String()[len(statePrefix):] }
+
+// StateType returns the type with a name; unspecified for any other text.
+func StateType(name string) orchv1.StateType {
+	return orchv1.StateType(orchv1.StateType_value[statePrefix+name])
+}
 
 // DefaultName returns the default name of a state: the capitalised type.
 func DefaultName(kind orchv1.StateType) string {
-	word := []byte(StateName(kind))
-	for i := 1; i < len(word); i++ {
-		word[i] += 'a' - 'A'
+	name := []byte(StateName(kind))
+	for i := 1; i < len(name); i++ {
+		name[i] += 'a' - 'A'
 	}
-	return string(word)
+	return string(name)
 }
 
 // reject writes another state instead of the proposed one, or none.

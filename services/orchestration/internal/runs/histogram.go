@@ -16,6 +16,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
 // maxBuckets bounds a response; later buckets are omitted.
@@ -146,7 +147,7 @@ func addHours(
 
 // add adds a row to its bucket; rows of one state may come several times.
 func add(bucket *orchv1.HistoryResponse, r row) {
-	kind := orchv1.StateType(orchv1.StateType_value["STATE_TYPE_"+r.Group.Type])
+	kind := rules.StateType(r.Group.Type)
 	i := slices.IndexFunc(bucket.States, func(s *orchv1.HistoryResponseState) bool {
 		return s.GetStateType() == kind && s.GetStateName() == r.Group.Name
 	})

@@ -9,6 +9,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
 // stretches is the number of intervals of Outcomes.
@@ -35,7 +36,7 @@ func Outcomes(ctx context.Context, runs *query.Selection, start, end time.Time) 
 		if number < 0 {
 			return nil
 		}
-		switch orchv1.StateType(orchv1.StateType_value["STATE_TYPE_"+r.Group.Type]) {
+		switch rules.StateType(r.Group.Type) {
 		case orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_CRASHED:
 			failed[number] += r.Count
 		default:

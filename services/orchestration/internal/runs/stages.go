@@ -5,7 +5,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
@@ -52,7 +51,7 @@ func LatenessExpression(now time.Time) bson.D {
 	overdue := op("$and",
 		op("$eq", op("$ifNull", "$start_time", nil), nil),
 		op("$lt", "$expected_start_time", moment),
-		op("$not", op("$in", "$state.type", terminal())))
+		op("$not", op("$in", "$state.type", States(rules.Terminal))))
 	return op("$cond", overdue, seconds(op("$subtract", moment, "$expected_start_time")),
 		op("$cond", started, seconds(op("$subtract", "$start_time", "$expected_start_time")), 0))
 }
@@ -65,15 +64,4 @@ func op(name string, operands ...any) bson.D {
 		return bson.D{{Key: name, Value: operands[0]}}
 	}
 	return bson.D{{Key: name, Value: bson.A(operands)}}
-}
-
-// terminal are the names of the final states.
-func terminal() bson.A {
-	var vocab bson.A
-	for number := range int32(len(orchv1.StateType_name)) {
-		if kind := orchv1.StateType(number); rules.Terminal(kind) {
-			vocab = append(vocab, kind.String()[len("STATE_TYPE_"):])
-		}
-	}
-	return vocab
 }

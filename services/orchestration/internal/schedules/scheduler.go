@@ -94,8 +94,8 @@ func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 	runs := 0
 	for rest := true; rest && ctx.Err() == nil; {
 		before := scheduled
-		for _, turn := range turns {
-			found, err := s.due(ctx, now, turn.order, turn.size)
+		for _, batch := range turns {
+			found, err := s.due(ctx, now, batch.order, batch.size)
 			if err != nil {
 				return scheduled, errors.Join(append(failures, err)...)
 			}
@@ -103,7 +103,7 @@ func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 			scheduled += done.deployments
 			runs += done.runs
 			failures = append(failures, done.failures...)
-			if rest = len(found) == int(turn.size); !rest {
+			if rest = len(found) == int(batch.size); !rest {
 				break
 			}
 		}

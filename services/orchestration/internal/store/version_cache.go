@@ -81,7 +81,7 @@ func (r *versionCache) put(id uuid.UUID, v version, m proto.Message) {
 	v.message = message
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.versions[id]; !known {
+	if _, cached := r.versions[id]; !cached {
 		if len(r.order) < recentCount {
 			r.order = append(r.order, id)
 		} else {

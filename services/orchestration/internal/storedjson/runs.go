@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/protobson"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -67,13 +68,11 @@ func deriveState(v bsoncore.Value, state *orchv1.State, out [][]byte) bool {
 		return false
 	}
 	out[0] = append(append(append(out[0], '"'), id.String()...), '"')
-	word, ok := stored.Lookup("type").StringValueOK()
-	kind, known := orchv1.StateType_value["STATE_TYPE_"+word]
-	if !ok || !known || kind == 0 {
+	stateType, ok := stored.Lookup("type").StringValueOK()
+	if state.Type = rules.StateType(stateType); !ok || state.Type == orchv1.StateType_STATE_TYPE_UNSPECIFIED {
 		return false
 	}
-	state.Type = orchv1.StateType(kind)
-	out[1] = append(append(append(out[1], '"'), word...), '"')
+	out[1] = append(append(append(out[1], '"'), stateType...), '"')
 	if name := stored.Lookup("name"); name.Type == 0 {
 		out[2] = append(out[2], "null"...)
 	} else if text, ok := name.StringValueOK(); ok && utf8.ValidString(text) {

@@ -10,22 +10,12 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // cancelBatch is the number of runs per read.
 const cancelBatch = 200
-
-// unended are the state types of runs that have not ended.
-func unended() bson.A {
-	var vocab bson.A
-	for number := range int32(len(orchv1.StateType_name)) {
-		if kind := orchv1.StateType(number); number > 0 && !rules.Terminal(kind) {
-			vocab = append(vocab, kind.String()[len("STATE_TYPE_"):])
-		}
-	}
-	return vocab
-}
 
 // CancelOf cancels the unfinished task runs of cancelled flow runs, because no client will end them. It may run again
 // for task runs that arrive later.
@@ -36,7 +26,7 @@ func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UU
 	}
 	filter := bson.D{
 		{Key: "flow_run_id", Value: bson.D{{Key: "$in", Value: ids}}},
-		{Key: "state.type", Value: bson.D{{Key: "$in", Value: unended()}}},
+		{Key: "state.type", Value: bson.D{{Key: "$in", Value: runs.States(runs.Active)}}},
 	}
 	proposal := &orchv1.StateCreate{
 		Type: orchv1.StateType_STATE_TYPE_CANCELLED, Message: new("The flow run of this task run was cancelled."),

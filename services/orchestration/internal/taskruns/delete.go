@@ -35,11 +35,11 @@ func (s *Service) DeleteTaskRun(ctx context.Context, r *orchv1.DeleteTaskRunRequ
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	return s.runs.Delete(ctx, ws, id, func(current *orchv1.TaskRun) ([]store.Effect, error) {
-		held, err := s.heldLeases(ctx, ws, current)
+		leases, err := s.heldLeases(ctx, ws, current)
 		if err != nil {
 			return nil, err
 		}
-		return append(s.released(ws, held), s.runs.Store().ResourceEffect(kindForget, ws, id)), nil
+		return append(s.released(ws, leases), s.runs.Store().ResourceEffect(kindForget, ws, id)), nil
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -14,7 +16,7 @@ import (
 const purgeBatch = 500
 
 // terminal are the runs in a terminal state.
-var terminal = bson.E{Key: "state.type", Value: bson.D{{Key: "$in", Value: bson.A{"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}}}}
+var terminal = bson.E{Key: "state.type", Value: bson.D{{Key: "$in", Value: runs.States(rules.Terminal)}}}
 
 // settled are the runs in a terminal state whose deletion causes nothing: they hold no slot and have no pending effects. A
 // run with tags may hold slots that a client took for it.

@@ -61,7 +61,7 @@ func (s *Service) follow(ctx context.Context, ws uuid.UUID, state *orchv1.Subflo
 	proto.Merge(proposal.StateDetails, state.GetState().GetStateDetails())
 	proposal.StateDetails.ChildFlowRunId = new(state.GetFlowRunId())
 	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, revision int64) (*store.Change[*orchv1.TaskRun], error) {
-		if known, err := s.known(ctx, ws, id, current, copied); known || err != nil {
+		if applied, err := s.isRecorded(ctx, ws, id, current, copied); applied || err != nil {
 			return nil, err
 		}
 		now := s.runs.Store().Now()
@@ -82,8 +82,8 @@ func (s *Service) follow(ctx context.Context, ws uuid.UUID, state *orchv1.Subflo
 	return err
 }
 
-// known reports whether a run has or had a state.
-func (s *Service) known(ctx context.Context, ws, id uuid.UUID, run *orchv1.TaskRun, state uuid.UUID) (bool, error) {
+// isRecorded reports whether a run has or had a state.
+func (s *Service) isRecorded(ctx context.Context, ws, id uuid.UUID, run *orchv1.TaskRun, state uuid.UUID) (bool, error) {
 	if run.GetState().GetId() == state.String() {
 		return true, nil
 	}

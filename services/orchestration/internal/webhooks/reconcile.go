@@ -78,9 +78,9 @@ func (s *Service) Reconcile(ctx context.Context) error {
 	pass := s.webhooks.Store().Pass(ctx, "write the definition of a webhook")
 	err = s.webhooks.EachOfAll(ctx, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
 		key := webhookdef.Key(w.GetSlug())
-		known := found[key]
+		definition := found[key]
 		delete(found, key)
-		if known.id == w.GetId() && known.revision == revision {
+		if definition.id == w.GetId() && definition.revision == revision {
 			return nil
 		}
 		return pass.Record(s.rewrite(ctx, key, ws, w.GetId()), "workspace", ws, "webhook_id", w.GetId())
@@ -88,15 +88,15 @@ func (s *Service) Reconcile(ctx context.Context) error {
 	if err != nil {
 		return err // It is unknown which definitions the store has.
 	}
-	for key, known := range found {
-		if known.unused {
+	for key, definition := range found {
+		if definition.unused {
 			continue
 		}
-		ws, err := uuid.Parse(known.workspace)
+		ws, err := uuid.Parse(definition.workspace)
 		if err == nil {
-			err = s.rewrite(ctx, key, ws, known.id)
+			err = s.rewrite(ctx, key, ws, definition.id)
 		}
-		if pass.Record(err, "workspace", known.workspace, "webhook_id", known.id) != nil {
+		if pass.Record(err, "workspace", definition.workspace, "webhook_id", definition.id) != nil {
 			break
 		}
 	}

@@ -51,7 +51,7 @@ func (s *Service) ReserveCleanupJob(ctx context.Context, r *orchv1.ReserveCleanu
 // candidates returns the free jobs that a worker may handle, in the order in which it is to try them. There is none while the worker
 // handles as many as it can.
 func candidates(open []*orchv1.CleanupJob, r *orchv1.ReserveCleanupJobRequest, now time.Time) []*orchv1.CleanupJob {
-	var free []*orchv1.CleanupJob
+	var unreserved []*orchv1.CleanupJob
 	handled := int64(0)
 	for _, job := range open {
 		switch {
@@ -60,16 +60,16 @@ func candidates(open []*orchv1.CleanupJob, r *orchv1.ReserveCleanupJobRequest, n
 				handled++
 			}
 		case slices.Contains(r.GetKinds(), job.GetKind()) && (preferred(job, r) || !offered(job).After(now)):
-			free = append(free, job)
+			unreserved = append(unreserved, job)
 		}
 	}
 	if handled >= r.GetMaxConcurrency() {
 		return nil
 	}
-	slices.SortFunc(free, func(a, b *orchv1.CleanupJob) int {
+	slices.SortFunc(unreserved, func(a, b *orchv1.CleanupJob) int {
 		return cmp.Or(cmp.Compare(rank(a, r), rank(b, r)), cmp.Compare(a.GetCreatedAt(), b.GetCreatedAt()), cmp.Compare(a.GetId(), b.GetId()))
 	})
-	return free
+	return unreserved
 }
 
 // preferred reports whether a worker polls the queue of a job.

@@ -64,7 +64,7 @@ func (p *Pools) heartbeat(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPo
 
 func (p *Pools) beat(ctx context.Context, ws, pool uuid.UUID, name string, interval *int64) error {
 	s := p.workers.Store()
-	known, err := p.workers.First(ctx, ws, bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}, {Key: "name", Value: name}})
+	worker, err := p.workers.First(ctx, ws, bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}, {Key: "name", Value: name}})
 	if errors.Is(err, store.ErrNotFound) {
 		if err := p.admit(ctx, ws, pool); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (p *Pools) beat(ctx context.Context, ws, pool uuid.UUID, name string, inter
 	if err != nil {
 		return err
 	}
-	id, err := resourceid.Parse(known.GetId())
+	id, err := resourceid.Parse(worker.GetId())
 	if err != nil {
 		return err
 	}

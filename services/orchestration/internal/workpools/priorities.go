@@ -43,14 +43,14 @@ func without(priorities []*orchv1.WorkQueuePriority, queue string) []*orchv1.Wor
 
 // firstFree is the lowest priority that no queue has.
 func firstFree(priorities []*orchv1.WorkQueuePriority) int64 {
-	var free int64 = 1
+	var next int64 = 1
 	for _, p := range ranked(priorities) {
-		if p.GetPriority() > free {
+		if p.GetPriority() > next {
 			break
 		}
-		free = p.GetPriority() + 1
+		next = p.GetPriority() + 1
 	}
-	return free
+	return next
 }
 
 // priorityOf is the priority of a queue. A queue whose creation was cut short has none; it comes last.

@@ -113,8 +113,8 @@ func (s *Service) ReadWorkQueues(ctx context.Context, r *orchv1.ReadWorkQueuesRe
 	}
 	pools := map[string]*orchv1.WorkPool{}
 	for _, queue := range queues {
-		pool, known := pools[queue.GetWorkPoolId()]
-		if !known {
+		pool, ok := pools[queue.GetWorkPoolId()]
+		if !ok {
 			if pool, err = s.poolOf(ctx, info.Workspace, queue); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return nil, err
 			}

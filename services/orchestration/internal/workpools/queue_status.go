@@ -24,7 +24,7 @@ func (s *Service) ReadWorkQueueStatus(ctx context.Context, r *orchv1.ReadWorkQue
 	if err != nil {
 		return nil, err
 	}
-	late, err := s.runs.Count(ctx, ws, bson.D{
+	lateRuns, err := s.runs.Count(ctx, ws, bson.D{
 		{Key: "work_queue_id", Value: store.Binary(id)}, {Key: "state.type", Value: "SCHEDULED"}, {Key: "state.name", Value: "Late"},
 	})
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Service) ReadWorkQueueStatus(ctx context.Context, r *orchv1.ReadWorkQue
 	polled := queue.Queue.LastPolled
 	recent := polled != nil && s.queues.Store().Now().Sub(polled.AsTime()) < pollRecent
 	return &orchv1.WorkQueueStatusDetail{
-		Healthy: recent && late == 0, LateRunsCount: late, LastPolled: polled,
+		Healthy: recent && lateRuns == 0, LateRunsCount: lateRuns, LastPolled: polled,
 		HealthCheckPolicy: &orchv1.WorkQueueHealthPolicy{MaximumLateRuns: new(int64(0)), MaximumSecondsSinceLastPolled: new(int64(60))},
 	}, nil
 }

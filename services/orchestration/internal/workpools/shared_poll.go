@@ -64,11 +64,11 @@ func (p poll) widened() poll {
 // sharedPoll returns the runs of a poll by a read that concurrent polls may share. The runs of the widened poll are those of
 // the poll itself, unless one of them starts after the poll's bound: then the poll reads for itself.
 func (s *Service) sharedPoll(ctx context.Context, p poll) ([]*orchv1.WorkerFlowRunResponse, error) {
-	wide := p.widened()
-	ranked, err := s.reads.Do(ctx, wide.key(), func(ctx context.Context) ([]*orchv1.WorkerFlowRunResponse, error) {
+	widened := p.widened()
+	ranked, err := s.reads.Do(ctx, widened.key(), func(ctx context.Context) ([]*orchv1.WorkerFlowRunResponse, error) {
 		ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 		defer cancel()
-		return s.poll(ctx, wide)
+		return s.poll(ctx, widened)
 	})
 	if err != nil || p.within.before == nil {
 		return ranked, err

@@ -17,8 +17,8 @@ import (
 var wordsOccupying = []string{"PENDING", "RUNNING"}
 
 // occupying is the filter of the runs of a queue that hold slots, one for each type: each is a range of one index.
-func occupying(queue uuid.UUID, word string) bson.D {
-	return bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "state.type", Value: word}}
+func occupying(queue uuid.UUID, name string) bson.D {
+	return bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "state.type", Value: name}}
 }
 
 // activeRuns is the number of runs that hold slots of a queue.
@@ -28,8 +28,8 @@ func (p *Pools) activeRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.Work
 		return 0, err
 	}
 	var sum int64
-	for _, word := range wordsOccupying {
-		n, err := p.runs.Count(ctx, ws, occupying(id, word))
+	for _, name := range wordsOccupying {
+		n, err := p.runs.Count(ctx, ws, occupying(id, name))
 		if err != nil {
 			return 0, err
 		}

@@ -131,9 +131,9 @@ func flowRunListCommand(c *connection) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateTypes, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		types := upper(*states)
-		for _, word := range types {
-			if !slices.Contains(stateTypes, word) {
-				return fmt.Errorf("%w: unknown state type %q%s; the types are %s", errArgument, word, suggestion(word, lower(stateTypes)), strings.Join(lower(stateTypes), ", "))
+		for _, stateType := range types {
+			if !slices.Contains(stateTypes, stateType) {
+				return fmt.Errorf("%w: unknown state type %q%s; the types are %s", errArgument, stateType, suggestion(stateType, lower(stateTypes)), strings.Join(lower(stateTypes), ", "))
 			}
 		}
 		if *limit < 1 || *limit > everyone {

@@ -97,7 +97,7 @@ func flowRunLogsCommand(c *connection) *cobra.Command {
 // addTaskNames adds the names of the task runs of a flow run, unless the wanted one is known. A task run without a name here, such as
 // one that is stored after its first line, has its id.
 func addTaskNames(ctx context.Context, s *remote.Server, run string, names map[string]string, wanted string) {
-	if _, known := names[wanted]; known {
+	if _, ok := names[wanted]; ok {
 		return
 	}
 	names[wanted] = wanted

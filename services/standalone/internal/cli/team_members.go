@@ -98,16 +98,16 @@ func teamAddCommand(c *connection) *cobra.Command {
 func teamRemoveCommand(c *connection) *cobra.Command {
 	return teamMembersCommand(c, "remove", "Take users and service accounts out of a team",
 		func(cmd *cobra.Command, s *remote.Server, path string, members []member) error {
-			known, err := remote.Read[team](cmd.Context(), s, http.MethodGet, path, nil)
+			current, err := remote.Read[team](cmd.Context(), s, http.MethodGet, path, nil)
 			if err != nil {
 				return err
 			}
 			for _, m := range members {
-				at := slices.IndexFunc(known.Members, func(in teamMember) bool { return in.MemberID == m.ID })
+				at := slices.IndexFunc(current.Members, func(in teamMember) bool { return in.MemberID == m.ID })
 				if at < 0 {
 					return fmt.Errorf("%s is not a member of the team", m.ID)
 				}
-				if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/members/"+known.Members[at].ActorID, nil); err != nil {
+				if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/members/"+current.Members[at].ActorID, nil); err != nil {
 					return err
 				}
 				c.say(cmd, "Removed %s from team %s.", m.ID, cmd.Flags().Arg(0))

@@ -54,4 +54,4 @@ func (c Request) Curl(api, credential string) string {
 }
 
 // quote quotes a word for a POSIX shell.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

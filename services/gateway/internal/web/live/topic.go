@@ -81,8 +81,8 @@ func matcher(v vocabulary.Vocabulary, resource string) func(*orchv1.ReceivedEven
 // Parse reads a topic, such as "runs" or "flow-run/<uuid>". It returns false for anything else.
 func Parse(text string) (Topic, bool) {
 	name, id, hasID := strings.Cut(text, "/")
-	k, known := kinds[name]
-	if !known || k.one != hasID {
+	k, ok := kinds[name]
+	if !ok || k.one != hasID {
 		return Topic{}, false
 	}
 	t := Topic{Kind: name}

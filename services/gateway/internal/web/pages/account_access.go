@@ -66,7 +66,7 @@ func showAccess(r *page.Request) (page.View, error) {
 	if err := list.Err(); err != nil {
 		return page.View{}, err
 	}
-	known := readActors(r, true)
+	actors := readActors(r, true)
 	roleNames := map[string]string{}
 	for _, role := range roles.Result().GetRoles() {
 		roleNames[role.GetId()] = show.Line(role.GetName(), 60)
@@ -88,17 +88,17 @@ func showAccess(r *page.Request) (page.View, error) {
 			if kind == teamActor {
 				entry = id
 			}
-			revoke.Buttons = []button{{Action: "access-revoke", Title: "Revoke", Fields: []hiddenField{{"kind", string(kind)}, {"id", entry}, {"name", known.name(id)}}}}
+			revoke.Buttons = []button{{Action: "access-revoke", Title: "Revoke", Fields: []hiddenField{{"kind", string(kind)}, {"id", entry}, {"name", actors.name(id)}}}}
 		}
-		v.Table.add(text(known.name(id)), text(string(kind)), text(role), timeCell(r, a.GetCreated()), revoke)
+		v.Table.add(text(actors.name(id)), text(string(kind)), text(role), timeCell(r, a.GetCreated()), revoke)
 	}
 	if more {
 		v.Table.Older = r.Here("skip", show.Digits(skip+param50))
 	}
-	if r.May(accessRPCs[userActor].grant) && len(known.choices) > 0 {
+	if r.May(accessRPCs[userActor].grant) && len(actors.choices) > 0 {
 		v.Forms = append(v.Forms, form{
 			Title: "Grant a role", Action: "access-grant", Button: "Grant the role", Text: "It replaces the role that the actor has in this workspace.",
-			Fields: []field{known.field(), selectField("workspace_role_id", "Role", "", workspaceRoleChoices(roles.Result().GetRoles()))},
+			Fields: []field{actors.field(), selectField("workspace_role_id", "Role", "", workspaceRoleChoices(roles.Result().GetRoles()))},
 		})
 	}
 	return page.View{Title: v.Title, Template: "list.html", Data: v}, nil
@@ -106,8 +106,8 @@ func showAccess(r *page.Request) (page.View, error) {
 
 func grantAccess(r *page.Request) (page.View, error) {
 	kind, id := chosenActor(r)
-	to, known := accessRPCs[kind]
-	if !known {
+	to, ok := accessRPCs[kind]
+	if !ok {
 		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "The form names no actor.")
 	}
 	grant := apicall.New[*orchv1.WorkspaceAccessList](to.grant, apicall.Input{Body: apicall.JSON{"workspace_role_id": r.Field("workspace_role_id"), to.field: id}})
@@ -118,8 +118,8 @@ func grantAccess(r *page.Request) (page.View, error) {
 }
 
 func revokeAccess(r *page.Request) (page.View, error) {
-	to, known := accessRPCs[actorKind(r.Field("kind"))]
-	if !known {
+	to, ok := accessRPCs[actorKind(r.Field("kind"))]
+	if !ok {
 		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "The form names no actor.")
 	}
 	if !confirmed(r) {

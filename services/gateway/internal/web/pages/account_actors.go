@@ -75,6 +75,6 @@ func (a actors) field() field {
 
 // chosenActor reads the field of an actor.
 func chosenActor(r *page.Request) (kind actorKind, id string) {
-	word, id, _ := strings.Cut(r.Field("actor"), " ")
-	return actorKind(word), id
+	kindName, id, _ := strings.Cut(r.Field("actor"), " ")
+	return actorKind(kindName), id
 }

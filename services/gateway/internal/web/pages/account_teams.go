@@ -70,7 +70,7 @@ func showTeam(r *page.Request) (page.View, error) {
 	if err := r.Call(team); err != nil {
 		return page.View{}, err
 	}
-	t, known := team.Result(), readActors(r, false)
+	t, actors := team.Result(), readActors(r, false)
 	v := detailView{
 		Kind: "Team", Title: show.Line(t.GetName(), 80), ID: show.ID(t.GetId()), Tabs: accountLinks(r, "teams"),
 		Pairs: pairs(pair{"Description", text(t.GetDescription())}, pair{"Created", timeCell(r, t.GetCreated())}),
@@ -81,11 +81,11 @@ func showTeam(r *page.Request) (page.View, error) {
 		if r.May(orchv1.TeamService_RemoveTeamMember_FullMethodName) {
 			remove.Buttons = []button{{Action: "team-remove", Title: "Remove", Fields: []hiddenField{{"actor_id", m.GetId()}}}}
 		}
-		members.add(text(known.name(m.GetMemberId())), text(enumWord(m.GetType())), remove)
+		members.add(text(actors.name(m.GetMemberId())), text(enumWord(m.GetType())), remove)
 	}
 	v.Panels = append(v.Panels, panel{Title: "Members", Table: members})
 	if r.May(orchv1.TeamService_AddTeamMembers_FullMethodName) {
-		v.Forms = append(v.Forms, form{Title: "New member", Action: "team-add", Button: "Add the member", Fields: []field{known.field()}})
+		v.Forms = append(v.Forms, form{Title: "New member", Action: "team-add", Button: "Add the member", Fields: []field{actors.field()}})
 	}
 	if r.May(orchv1.TeamService_UpdateTeam_FullMethodName) {
 		v.Forms = append(v.Forms, form{Title: "Settings", Action: "team-edit", Button: "Save the team", Fields: teamFields(t)})

@@ -128,7 +128,7 @@ func tableOf(raw []byte) *table {
 		}
 		rows = append(rows, row)
 		for _, m := range row.Members() {
-			if _, known := column[m.Key]; !known && len(t.Columns) < mostColumns {
+			if _, seen := column[m.Key]; !seen && len(t.Columns) < mostColumns {
 				column[m.Key] = len(t.Columns)
 				t.Columns = append(t.Columns, show.Line(m.Key, 60))
 			}

@@ -249,7 +249,7 @@ func newPreview(template string, rendering *apicall.Unary[*orchv1.WebhookRenderi
 	a := rendering.Result()
 	rendered := a.GetRendered()
 	if e := a.GetError(); e != nil {
-		place := show.Mark{Line: e.GetLine(), Column: e.GetColumn(), Message: e.GetMessage()}
+		mark := show.Mark{Line: e.GetLine(), Column: e.GetColumn(), Message: e.GetMessage()}
 		p.Error = show.Visible(e.GetMessage())
 		if e.Line != nil {
 			p.Error = errorPlace(&orchv1.WebhookDelivery{ErrorLine: e.Line, ErrorColumn: e.Column}) + ": " + p.Error
@@ -257,9 +257,9 @@ func newPreview(template string, rendering *apicall.Unary[*orchv1.WebhookRenderi
 		switch e.GetStage() {
 		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST: // The template is not rendered.
 		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT:
-			p.SourceTitle, p.Source = "Rendered text", show.CodeExcerpt(rendered, place)
+			p.SourceTitle, p.Source = "Rendered text", show.CodeExcerpt(rendered, mark)
 		default:
-			p.SourceTitle, p.Source, p.Line = "Template", show.CodeExcerpt(template, place), e.GetLine()
+			p.SourceTitle, p.Source, p.Line = "Template", show.CodeExcerpt(template, mark), e.GetLine()
 		}
 		return p
 	}

@@ -180,15 +180,15 @@ func (v *deliveryView) failure(w *orchv1.Webhook, d *orchv1.WebhookDelivery) {
 	}
 	v.Error = strings.TrimSpace(errorPlace(d) + ": " + show.Visible(d.GetError()))
 	v.Error = strings.TrimPrefix(v.Error, ": ")
-	place := show.Mark{Line: d.GetErrorLine(), Column: d.GetErrorColumn(), Message: d.GetError()}
+	mark := show.Mark{Line: d.GetErrorLine(), Column: d.GetErrorColumn(), Message: d.GetError()}
 	switch {
 	case d.Rendered != nil:
-		v.SourceTitle, v.Source = "Rendered text", show.Code(d.GetRendered(), place)
+		v.SourceTitle, v.Source = "Rendered text", show.Code(d.GetRendered(), mark)
 		if d.GetRenderedTruncated() {
 			v.SourceNote = "The log has only the beginning of the text."
 		}
 	case d.GetReason() == "template":
-		v.SourceTitle, v.Source = "Template", show.Code(w.GetTemplate(), place)
+		v.SourceTitle, v.Source = "Template", show.Code(w.GetTemplate(), mark)
 		if d.GetReceived().AsTime().Before(w.GetUpdated().AsTime()) {
 			v.SourceNote = "The webhook has changed since: the template of that time may have been another."
 		}

@@ -46,8 +46,8 @@ func offerFlowRunActions(r *page.Request, run *orchv1.FlowRun, v *flowRunView) {
 		v.Links = append(v.Links, tab{Title: "Run again", Path: r.To("deployments", "deployment", run.GetDeploymentId(), "run") + "?like=" + run.GetId()})
 	}
 	if r.May(orchv1.FlowRunService_SetFlowRunState_FullMethodName) {
-		for _, word := range show.StateWords() {
-			v.States = append(v.States, choice{Value: word, Title: word})
+		for _, name := range show.StateWords() {
+			v.States = append(v.States, choice{Value: name, Title: name})
 		}
 	}
 }

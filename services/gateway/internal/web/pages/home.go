@@ -66,12 +66,12 @@ func showHome(r *page.Request) (page.View, error) {
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	charted, late := f, f
+	charted, overdue := f, f
 	charted.Window = chartWindow(f.Window)
-	late.Window = charted.Window
+	overdue.Window = charted.Window
 	histogram := histogramCall(charted)
-	late.Late = true
-	lateBody := late.body(late.Window.To)
+	overdue.Late = true
+	lateBody := overdue.body(overdue.Window.To)
 	lateBody["limit"] = mostCounted + 1
 	lateRuns := apicall.NewShared[*orchv1.CountResponse](orchv1.FlowRunService_CountFlowRuns_FullMethodName, apicall.Input{Body: lateBody})
 	webhooks := apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{}})

@@ -27,9 +27,9 @@ func resourceLink(r *page.Request, id string) string {
 	if !found || dot < 0 {
 		return ""
 	}
-	segments, known := resourcePages[rest[:dot]]
+	segments, ok := resourcePages[rest[:dot]]
 	parsed, err := uuid.Parse(rest[dot+1:])
-	if !known || err != nil {
+	if !ok || err != nil {
 		return ""
 	}
 	return r.To(segments[0], segments[1], parsed.String())

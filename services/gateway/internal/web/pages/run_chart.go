@@ -143,12 +143,12 @@ func windows(current string) []choice {
 		{Value: "-30d", Title: "30 days"},
 		{Value: "-365d", Title: "1 year"},
 	}
-	known := false
+	found := false
 	for i := range all {
 		all[i].Selected = all[i].Value == current
-		known = known || all[i].Selected
+		found = found || all[i].Selected
 	}
-	if !known {
+	if !found {
 		all = append(all, choice{Value: current, Title: "since " + current, Selected: true})
 	}
 	return all
@@ -157,8 +157,8 @@ func windows(current string) []choice {
 // stateChoices are the choices of the parameter state.
 func stateChoices(words, selected []string) []choice {
 	var all []choice
-	for _, word := range words {
-		all = append(all, choice{Value: word, Title: stateTitle(word), Selected: slices.Contains(selected, word)})
+	for _, name := range words {
+		all = append(all, choice{Value: name, Title: stateTitle(name), Selected: slices.Contains(selected, name)})
 	}
 	return all
 }
@@ -166,8 +166,8 @@ func stateChoices(words, selected []string) []choice {
 // stateText words the selected states, for the closed list of choices.
 func stateText(selected []string) string {
 	var titles []string
-	for _, word := range selected {
-		titles = append(titles, stateTitle(word))
+	for _, name := range selected {
+		titles = append(titles, stateTitle(name))
 	}
 	if len(titles) > 3 {
 		return show.Plural(int64(len(titles)), "state", "states")
@@ -175,4 +175,4 @@ func stateText(selected []string) string {
 	return strings.Join(titles, ", ")
 }
 
-func stateTitle(word string) string { return word[:1] + strings.ToLower(word[1:]) }
+func stateTitle(name string) string { return name[:1] + strings.ToLower(name[1:]) }

@@ -55,11 +55,11 @@ func readRunFilter(r *page.Request) runFilter {
 		Rows:        r.Rows(),
 		Older:       r.Older(),
 	}
-	for _, word := range r.Words("state", runStateWords()...) {
-		if word == "LATE" {
+	for _, name := range r.Words("state", runStateWords()...) {
+		if name == "LATE" {
 			f.Late = true
 		} else {
-			f.States = append(f.States, word)
+			f.States = append(f.States, name)
 		}
 	}
 	return f

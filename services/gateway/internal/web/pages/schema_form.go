@@ -131,7 +131,7 @@ func (b *schemaFields) resolve(declared *jsontree.Object) (property *jsontree.Ob
 	property = jsontree.NewObject()
 	merge := func(from *jsontree.Object) {
 		for _, m := range from.Members() {
-			if _, known := property.Get(m.Key); !known {
+			if _, exists := property.Get(m.Key); !exists {
 				property.Set(m.Key, m.Value)
 			}
 		}

@@ -376,8 +376,8 @@ func (t *trace) steps() []traceStep {
 func (t *trace) automationStep(e *orchv1.ReceivedEvent) traceStep {
 	vocab := t.r.Server.Vocabulary
 	step := traceStep{Title: resourceMarkup(t.r, e.GetResource().GetLabels()), Current: e.GetId() == t.id, at: e.GetOccurred().AsTime()}
-	word := strings.TrimPrefix(e.GetEvent(), vocab.Name("automation", ""))
-	action, isAction := strings.CutPrefix(word, "action.")
+	name := strings.TrimPrefix(e.GetEvent(), vocab.Name("automation", ""))
+	action, isAction := strings.CutPrefix(name, "action.")
 	var payload struct {
 		Index  int    `json:"action_index"`
 		Type   string `json:"action_type"`
@@ -385,7 +385,7 @@ func (t *trace) automationStep(e *orchv1.ReceivedEvent) traceStep {
 	}
 	_ = json.Unmarshal(e.GetPayload(), &payload) // An unreadable payload leaves the detail empty.
 	if !isAction {
-		step.Kind, step.Detail = "Automation", show.Line(word, 40)
+		step.Kind, step.Detail = "Automation", show.Line(name, 40)
 		return step
 	}
 	step.Kind = "Action"

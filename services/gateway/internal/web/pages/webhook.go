@@ -190,18 +190,18 @@ func hiddenFields(r *page.Request, names ...string) []hiddenField {
 func outcomeTiles(r *page.Request, webhook string, counts []*orchv1.WebhookDeliveryCount) []tile {
 	var tiles []tile
 	for _, c := range counts {
-		class, word := "completed", "accepted"
+		class, label := "completed", "accepted"
 		link := r.To("webhooks", "webhook", webhook) + fmt.Sprintf("?from=-30d&status=%d", c.GetStatus())
 		if c.GetStatus() >= http.StatusBadRequest {
-			class, word = "failed", c.GetReason()
-			if word != "" {
-				link += "&reason=" + word
+			class, label = "failed", c.GetReason()
+			if label != "" {
+				link += "&reason=" + label
 			}
 		}
 		if !isKnownStatus(c.GetStatus()) {
 			link = r.To("webhooks", "webhook", webhook) + "?from=-30d"
 		}
-		tiles = append(tiles, tile{Label: strings.TrimSpace(fmt.Sprintf("%d %s", c.GetStatus(), word)), Value: show.Count(c.GetCount()), Link: link, Class: class})
+		tiles = append(tiles, tile{Label: strings.TrimSpace(fmt.Sprintf("%d %s", c.GetStatus(), label)), Value: show.Count(c.GetCount()), Link: link, Class: class})
 	}
 	return tiles
 }

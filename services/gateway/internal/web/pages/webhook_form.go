@@ -321,14 +321,14 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 		}
 	}
 	v.Schemes = append(v.Schemes, choice{Title: "none", Selected: f.scheme == ""})
-	for _, word := range enumWords(orchv1.WebhookScheme(0).Descriptor()) {
-		if word != customScheme || f.scheme == customScheme {
-			v.Schemes = append(v.Schemes, choice{Value: word, Title: word, Selected: word == f.scheme})
+	for _, name := range enumWords(orchv1.WebhookScheme(0).Descriptor()) {
+		if name != customScheme || f.scheme == customScheme {
+			v.Schemes = append(v.Schemes, choice{Value: name, Title: name, Selected: name == f.scheme})
 		}
 	}
 	v.Deduplications = append(v.Deduplications, choice{Title: "default", Selected: f.deduplication == ""})
-	for _, word := range enumWords(orchv1.WebhookDeduplication(0).Descriptor()) {
-		v.Deduplications = append(v.Deduplications, choice{Value: word, Title: word, Selected: word == f.deduplication})
+	for _, name := range enumWords(orchv1.WebhookDeduplication(0).Descriptor()) {
+		v.Deduplications = append(v.Deduplications, choice{Value: name, Title: name, Selected: name == f.deduplication})
 	}
 	v.Undefined = enumChoices(orchv1.WebhookUndefined(0).Descriptor(), cmp.Or(f.undefined, enumWord(orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_LENIENT)))
 	v.Methods = enumChoices(orchv1.WebhookMethod(0).Descriptor(), f.methods...)
@@ -346,8 +346,8 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 // enumChoices are the values of an enum.
 func enumChoices(descriptor protoreflect.EnumDescriptor, selected ...string) []choice {
 	var all []choice
-	for _, word := range enumWords(descriptor) {
-		all = append(all, choice{Value: word, Title: word, Selected: slices.Contains(selected, word)})
+	for _, name := range enumWords(descriptor) {
+		all = append(all, choice{Value: name, Title: name, Selected: slices.Contains(selected, name)})
 	}
 	return all
 }

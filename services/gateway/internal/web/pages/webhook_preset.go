@@ -58,19 +58,19 @@ func readPresets(r *page.Request, name string) ([]*orchv1.WebhookPreset, *webhoo
 }
 
 func newWebhookPreset(p *orchv1.WebhookPreset) (*webhookPreset, error) {
-	var known struct {
+	var preset struct {
 		Template     string       `json:"template"`
 		Verification apicall.JSON `json:"verification"`
 	}
 	parsed := &webhookPreset{WebhookPreset: p}
-	if err := json.Unmarshal(p.GetWebhook(), &known); err != nil {
+	if err := json.Unmarshal(p.GetWebhook(), &preset); err != nil {
 		return nil, fmt.Errorf("decode preset %s: %w", p.GetName(), err)
 	}
 	if err := json.Unmarshal(p.GetWebhook(), &parsed.fields); err != nil {
 		return nil, fmt.Errorf("decode preset %s: %w", p.GetName(), err)
 	}
-	parsed.template, parsed.verification = known.Template, known.Verification
-	parsed.scheme, _ = known.Verification["scheme"].(string)
+	parsed.template, parsed.verification = preset.Template, preset.Verification
+	parsed.scheme, _ = preset.Verification["scheme"].(string)
 	return parsed, nil
 }
 

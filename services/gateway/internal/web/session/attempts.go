@@ -60,7 +60,7 @@ func (a *Attempts) Allow(from netip.Addr, name string) bool {
 		a.since = now
 		clear(a.count)
 	}
-	if _, known := a.count[key]; !known && len(a.count) >= maxAddresses {
+	if _, counted := a.count[key]; !counted && len(a.count) >= maxAddresses {
 		key = attempt{}
 	}
 	a.count[key]++
@@ -72,7 +72,7 @@ func (a *Attempts) Succeeded(from netip.Addr, name string) {
 	key := newAttempt(from, name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, known := a.count[key]; !known {
+	if _, counted := a.count[key]; !counted {
 		key = attempt{}
 	}
 	if a.count[key] > 0 {

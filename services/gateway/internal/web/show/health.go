@@ -3,16 +3,16 @@ package show
 import "github.com/orch-project/orch/services/gateway/internal/web/markup"
 
 // Health returns the health of an object: a word, the time since when, and a text.
-func Health(word string, bad bool, since markup.Markup, text string) markup.Markup {
+func Health(status string, bad bool, since markup.Markup, text string) markup.Markup {
 	class := "good"
 	if bad {
 		class = "bad"
 	}
-	if word == "" || word == "unknown" {
-		class, word = "", "unknown"
+	if status == "" || status == "unknown" {
+		class, status = "", "unknown"
 	}
 	var b markup.Builder
-	b.Raw(`<span`).Attr("class", "pill "+class).Raw(">").Text(word).Raw("</span>")
+	b.Raw(`<span`).Attr("class", "pill "+class).Raw(">").Text(status).Raw("</span>")
 	if !since.Empty() {
 		b.Raw(" since ", since.Source())
 	}

@@ -10,8 +10,8 @@ import (
 
 // StateWord returns the REST name of a state type, such as "RUNNING"; empty for none.
 func StateWord(t orchv1.StateType) string {
-	word, _ := restjson.EnumWord(t.Descriptor(), t.Number())
-	return word
+	name, _ := restjson.EnumWord(t.Descriptor(), t.Number())
+	return name
 }
 
 // StateWords returns the REST names of all state types.
@@ -19,8 +19,8 @@ func StateWords() []string {
 	var words []string
 	values := orchv1.StateType(0).Descriptor().Values()
 	for i := range values.Len() {
-		if word := StateWord(orchv1.StateType(values.Get(i).Number())); word != "" {
-			words = append(words, word)
+		if name := StateWord(orchv1.StateType(values.Get(i).Number())); name != "" {
+			words = append(words, name)
 		}
 	}
 	return words
@@ -28,14 +28,14 @@ func StateWords() []string {
 
 // State returns the badge of a state: icon, name and colour. An empty name means the type's own.
 func State(t orchv1.StateType, name string) markup.Markup {
-	word := StateWord(t)
-	if word == "" {
+	text := StateWord(t)
+	if text == "" {
 		return markup.Trust(`<span class="state">No state</span>`)
 	}
 	if name == "" {
-		name = word[:1] + strings.ToLower(word[1:])
+		name = text[:1] + strings.ToLower(text[1:])
 	}
-	class := strings.ToLower(word)
+	class := strings.ToLower(text)
 	var b markup.Builder
 	b.Raw(`<span class="state s-`, class, `">`, icon(class)).Text(Line(name, 40)).Raw("</span>")
 	return b.Markup()

@@ -71,14 +71,14 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 	if err != nil {
 		return false
 	}
-	held, err := r.claim(ctx, ws, id)
+	claimed, err := r.claim(ctx, ws, id)
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, errTaken) && !errors.Is(err, store.ErrNotFound) {
 			r.Log.WarnContext(ctx, "failed to claim an action", "action", id, "error", err)
 		}
 		return false
 	}
-	result, span, err := r.actWithin(ctx, held)
+	result, span, err := r.actWithin(ctx, claimed)
 	ended := ctx.Err() != nil
 	if ended {
 		var cancel context.CancelFunc
@@ -88,10 +88,10 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 	switch {
 	case err != nil:
 	case ended && result.reason != "": // Perhaps because the process ends.
-		err = held.release(ctx)
+		err = claimed.release(ctx)
 	default:
-		if err = r.wakeNext(ctx, ws, held.run); err == nil {
-			err = r.settle(trace.ContextWithSpan(ctx, span), held, result)
+		if err = r.wakeNext(ctx, ws, claimed.run); err == nil {
+			err = r.settle(trace.ContextWithSpan(ctx, span), claimed, result)
 		}
 	}
 	if err != nil {
@@ -154,16 +154,16 @@ func (r *Runner) wakeNext(ctx context.Context, ws uuid.UUID, run *orchv1.Automat
 }
 
 // settle publishes how an execution ended, buries a permanent failure, and ends the run; or makes it due again.
-func (r *Runner) settle(ctx context.Context, held *claim, result *result) error {
-	run := held.run
+func (r *Runner) settle(ctx context.Context, claimed *claim, result *result) error {
+	run := claimed.run
 	if result.transient && run.GetAttempts() < maxAttempts {
 		wait := firstRetry << (2 * (run.GetAttempts() - 1)) // 1 s, 4 s, 16 s.
 		wait += time.Duration(r.Random() * float64(wait) / 2)
-		return held.edit(ctx, func(next *orchv1.AutomationActionRun) {
+		return claimed.edit(ctx, func(next *orchv1.AutomationActionRun) {
 			next.Next, next.Reason = proto.Int64(r.Store.Now().Add(wait).UnixMicro()), result.reason
 		})
 	}
-	if err := r.publish(ctx, held.ws, held.id, run, result); err != nil {
+	if err := r.publish(ctx, claimed.ws, claimed.id, run, result); err != nil {
 		return err
 	}
 	outcome := "executed"
@@ -172,11 +172,11 @@ func (r *Runner) settle(ctx context.Context, held *claim, result *result) error 
 	}
 	r.Count(engine.ActionType(run.GetAction()), outcome)
 	if result.reason != "" {
-		if err := r.deadLetter(ctx, held.ws, held.id, run, result.reason); err != nil {
+		if err := r.deadLetter(ctx, claimed.ws, claimed.id, run, result.reason); err != nil {
 			return err
 		}
 	}
-	return held.edit(ctx, func(next *orchv1.AutomationActionRun) {
+	return claimed.edit(ctx, func(next *orchv1.AutomationActionRun) {
 		next.Next, next.Reason = nil, result.reason
 		next.Expires = proto.Int64(r.Store.Now().Add(keepFor).UnixMicro())
 	})

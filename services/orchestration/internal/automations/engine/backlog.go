@@ -131,10 +131,10 @@ func (t *workspaceEvaluator) postpone(ctx context.Context, events []incoming, re
 }
 
 // insert stores events in the backlog, and rejects those that the database refuses. The caller holds its mutex.
-func (t *workspaceEvaluator) insert(ctx context.Context, holds []*orchv1.AutomationHold, rejected *broker.Rejected) error {
+func (t *workspaceEvaluator) insert(ctx context.Context, deferred []*orchv1.AutomationHold, rejected *broker.Rejected) error {
 	b := &t.backlog
 	duplicates, refused := 0, false
-	err := isolate(holds, func(part []*orchv1.AutomationHold) error {
+	err := isolate(deferred, func(part []*orchv1.AutomationHold) error {
 		taken, err := t.engine.deferredEvents.InsertAll(ctx, t.ws, part)
 		duplicates += len(taken)
 		return err
@@ -148,11 +148,11 @@ func (t *workspaceEvaluator) insert(ctx context.Context, holds []*orchv1.Automat
 		b.count, b.loaded = 0, false
 		return cmp.Or(err, t.loadBacklog(ctx))
 	}
-	if b.count == 0 && len(holds) > 0 {
-		b.oldest = holds[0].GetReceived()
+	if b.count == 0 && len(deferred) > 0 {
+		b.oldest = deferred[0].GetReceived()
 	}
-	b.count += len(holds) - duplicates
-	t.engine.Metrics.backlog.Add(float64(len(holds) - duplicates))
+	b.count += len(deferred) - duplicates
+	t.engine.Metrics.backlog.Add(float64(len(deferred) - duplicates))
 	return nil
 }
 

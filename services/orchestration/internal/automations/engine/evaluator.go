@@ -98,19 +98,19 @@ func (t *workspaceEvaluator) restoreDeferred(ctx context.Context) error {
 		}); err != nil {
 			return err
 		}
-		var holds []*trigger.Deferred
+		var deferred []*trigger.Deferred
 		for _, h := range page {
 			if last, err = uuid.Parse(h.GetId()); err != nil {
 				return fmt.Errorf("read the id of a held event: %w", err)
 			}
 			if leader, err := uuid.Parse(h.GetFollows()); err == nil {
-				holds = append(holds, &trigger.Deferred{Event: h.GetEvent(), Follows: leader, Received: time.UnixMicro(h.GetReceived())})
+				deferred = append(deferred, &trigger.Deferred{Event: h.GetEvent(), Follows: leader, Received: time.UnixMicro(h.GetReceived())})
 			}
 		}
 		now := t.engine.now()
 		before := maps.Clone(t.order.Deferred())
-		released := t.order.Restore(holds, now)
-		for _, h := range holds {
+		released := t.order.Restore(deferred, now)
+		for _, h := range deferred {
 			if id, err := uuid.Parse(h.Event.GetId()); err == nil {
 				before[id] = h // They are stored.
 			}
@@ -160,7 +160,7 @@ func (t *workspaceEvaluator) evaluate(ctx context.Context, events []*orchv1.Rece
 		return nil
 	}
 	now := t.engine.now()
-	held := maps.Clone(t.order.Deferred())
+	deferred := maps.Clone(t.order.Deferred())
 	var released []*orchv1.ReceivedEvent
 	for _, e := range events {
 		if e.Received == nil {
@@ -168,7 +168,7 @@ func (t *workspaceEvaluator) evaluate(ctx context.Context, events []*orchv1.Rece
 		}
 		released = append(released, t.order.Admit(e, e.GetReceived().AsTime(), now)...)
 	}
-	if err := t.apply(ctx, released, held, now); err != nil {
+	if err := t.apply(ctx, released, deferred, now); err != nil {
 		return err
 	}
 	t.engine.Metrics.events.Add(float64(len(events)))
@@ -176,13 +176,13 @@ func (t *workspaceEvaluator) evaluate(ctx context.Context, events []*orchv1.Rece
 }
 
 // apply evaluates released events and settles which events are held.
-func (t *workspaceEvaluator) apply(ctx context.Context, released []*orchv1.ReceivedEvent, held map[uuid.UUID]*trigger.Deferred, now time.Time) error {
+func (t *workspaceEvaluator) apply(ctx context.Context, released []*orchv1.ReceivedEvent, deferred map[uuid.UUID]*trigger.Deferred, now time.Time) error {
 	err := t.run(ctx, released, now)
 	if err == nil {
-		err = t.saveDeferred(ctx, held)
+		err = t.saveDeferred(ctx, deferred)
 	}
 	if err != nil {
-		t.order.Undo(released, held)
+		t.order.Undo(released, deferred)
 	}
 	return err
 }
@@ -208,8 +208,8 @@ func (t *workspaceEvaluator) run(ctx context.Context, released []*orchv1.Receive
 }
 
 func (t *workspaceEvaluator) matchingTriggers(e *orchv1.ReceivedEvent) []*trigger.Node {
-	found, known := t.matches[e]
-	if !known {
+	found, cached := t.matches[e]
+	if !cached {
 		found = matchingTriggers(t.engine.Vocabulary, t.set, e)
 		t.matches[e] = found
 	}
@@ -272,12 +272,12 @@ func (t *workspaceEvaluator) expire(ctx context.Context) error {
 	}
 	defer clear(t.matches)
 	now := t.engine.now()
-	held := maps.Clone(t.order.Deferred())
+	deferred := maps.Clone(t.order.Deferred())
 	released := t.order.Expire(now)
 	if len(released) == 0 {
 		return nil
 	}
-	return t.apply(ctx, released, held, now)
+	return t.apply(ctx, released, deferred, now)
 }
 
 // tick looks at the clock for buckets. Those of triggers that are gone or disabled are left alone. While the workspace has a

@@ -129,7 +129,7 @@ func (t *workspaceEvaluator) allow(ctx context.Context, f trigger.RootFiring, no
 func (t *workspaceEvaluator) refuse(ctx context.Context, id uuid.UUID, l limited) bool {
 	t.engine.Metrics.limited.WithLabelValues(l.limit).Inc()
 	key := limitOf{id, l.limit}
-	if last, known := t.windows[key]; !known || last != l.window {
+	if last, published := t.windows[key]; !published || last != l.window {
 		t.windows[key] = l.window
 		t.engine.Log.WarnContext(ctx, "an automation reached a limit", "automation", l.automation.GetId(), "limit", l.limit, "value", l.value)
 		t.reached = append(t.reached, l)

@@ -13,11 +13,11 @@ import (
 
 // timers are the buckets that the clock concerns, earliest first in each workspace. A bucket has at most one timer.
 type timers struct {
-	mu     sync.Mutex
-	queues map[uuid.UUID]*timerHeap // By workspace; none is empty.
-	places map[uuid.UUID]*timer     // By bucket.
-	next   int64                    // The earliest time that take returned; 0 means never.
-	woken  chan struct{}
+	mu       sync.Mutex
+	queues   map[uuid.UUID]*timerHeap // By workspace; none is empty.
+	byBucket map[uuid.UUID]*timer
+	next     int64 // The earliest time that take returned; 0 means never.
+	woken    chan struct{}
 	// unsure are the buckets whose last write failed, but may have been applied. Their timers follow from the next read.
 	unsure map[uuid.UUID]bool
 }
@@ -28,14 +28,14 @@ type timer struct {
 	trigger   uuid.UUID
 	key       []string
 	due       int64
-	place     int
+	index     int
 }
 
 // reset forgets all timers.
 func (t *timers) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.queues, t.places, t.next = map[uuid.UUID]*timerHeap{}, map[uuid.UUID]*timer{}, 0
+	t.queues, t.byBucket, t.next = map[uuid.UUID]*timerHeap{}, map[uuid.UUID]*timer{}, 0
 	t.unsure = map[uuid.UUID]bool{}
 	if t.woken == nil {
 		t.woken = make(chan struct{}, 1)
@@ -50,18 +50,18 @@ func (t *timers) set(ws uuid.UUID, b *orchv1.AutomationBucket) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.places == nil {
+	if t.byBucket == nil {
 		return // Nothing runs.
 	}
-	have := t.places[id]
+	have := t.byBucket[id]
 	switch {
 	case b.Due == nil && have == nil:
 	case b.Due == nil:
-		heap.Remove(t.queues[ws], have.place)
+		heap.Remove(t.queues[ws], have.index)
 		t.removed(have)
 	case have != nil:
 		have.due = b.GetDue()
-		heap.Fix(t.queues[ws], have.place)
+		heap.Fix(t.queues[ws], have.index)
 		t.wake(have)
 	default:
 		trigger, err := uuid.Parse(b.GetTriggerId())
@@ -123,14 +123,14 @@ func (t *timers) add(one *timer) {
 		queue = &timerHeap{}
 		t.queues[one.workspace] = queue
 	}
-	t.places[one.bucket] = one
+	t.byBucket[one.bucket] = one
 	heap.Push(queue, one)
 	t.wake(one)
 }
 
 // removed drops what is known of a timer that left its queue.
 func (t *timers) removed(one *timer) {
-	delete(t.places, one.bucket)
+	delete(t.byBucket, one.bucket)
 	if t.queues[one.workspace].Len() == 0 {
 		delete(t.queues, one.workspace)
 	}
@@ -160,9 +160,9 @@ func (t *timers) take(now int64, n int) (due []*timer, next int64) {
 		}
 	}
 	if n > 0 && len(ready) > 0 {
-		share := max(1, n/len(ready))
+		perWorkspace := max(1, n/len(ready))
 		for _, queue := range ready {
-			for taken := 0; taken < share && queue.Len() > 0 && (*queue)[0].due <= now; taken++ {
+			for taken := 0; taken < perWorkspace && queue.Len() > 0 && (*queue)[0].due <= now; taken++ {
 				first := heap.Pop(queue).(*timer)
 				t.removed(first)
 				due = append(due, first)
@@ -183,7 +183,7 @@ func (t *timers) back(list []*timer, due int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, one := range list {
-		if t.places[one.bucket] == nil {
+		if t.byBucket[one.bucket] == nil {
 			one.due = due
 			t.add(one)
 		}
@@ -194,7 +194,7 @@ func (t *timers) back(list []*timer, due int64) {
 func (t *timers) size() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.places)
+	return len(t.byBucket)
 }
 
 type timerHeap []*timer
@@ -204,12 +204,12 @@ func (h timerHeap) Less(i, j int) bool { return h[i].due < h[j].due }
 
 func (h timerHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
+	h[i].index, h[j].index = i, j
 }
 
 func (h *timerHeap) Push(x any) {
 	one := x.(*timer)
-	one.place = len(*h)
+	one.index = len(*h)
 	*h = append(*h, one)
 }
 

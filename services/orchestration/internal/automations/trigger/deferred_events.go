@@ -33,20 +33,20 @@ func compareHeld(a, b heldEvent) int {
 
 // heldEvents decodes the held events of a bucket, in the order of their times.
 func heldEvents(b *orchv1.AutomationBucket) []heldEvent {
-	held := make([]heldEvent, 0, len(b.GetHeld())/heldEventBytes+1)
+	events := make([]heldEvent, 0, len(b.GetHeld())/heldEventBytes+1)
 	for rest := b.GetHeld(); len(rest) >= heldEventBytes; rest = rest[heldEventBytes:] {
-		held = append(held, heldEvent{
+		events = append(events, heldEvent{
 			id:        binary.BigEndian.Uint64(rest),
 			occurred:  int64(binary.BigEndian.Uint64(rest[8:])),
 			evaluated: int64(binary.BigEndian.Uint64(rest[16:])),
 		})
 	}
-	return held
+	return events
 }
 
-func setHeldEvents(b *orchv1.AutomationBucket, held []heldEvent) {
-	b.Held = make([]byte, 0, len(held)*heldEventBytes)
-	for _, h := range held {
+func setHeldEvents(b *orchv1.AutomationBucket, events []heldEvent) {
+	b.Held = make([]byte, 0, len(events)*heldEventBytes)
+	for _, h := range events {
 		b.Held = binary.BigEndian.AppendUint64(b.Held, h.id)
 		b.Held = binary.BigEndian.AppendUint64(b.Held, uint64(h.occurred))
 		b.Held = binary.BigEndian.AppendUint64(b.Held, uint64(h.evaluated))
@@ -62,32 +62,32 @@ func (n *Node) holds() bool { return n.Proactive && n.After }
 //   - Events that are older than the newest one by heldFor and by the length of a window are forgotten.
 //   - Time is divided into slots of the length of a window. Of the slot of the new event the first and the last events stay,
 //     as many as the threshold each.
-func (w *countWindow) hold(id uuid.UUID, occurred int64) (known bool) {
-	held, added := heldEvents(w.AutomationBucket), heldEvent{appliedID(id), occurred, w.now}
-	if slices.ContainsFunc(held, func(h heldEvent) bool { return h.id == added.id }) {
+func (w *countWindow) hold(id uuid.UUID, occurred int64) (counted bool) {
+	events, added := heldEvents(w.AutomationBucket), heldEvent{appliedID(id), occurred, w.now}
+	if slices.ContainsFunc(events, func(h heldEvent) bool { return h.id == added.id }) {
 		return true
 	}
-	at, _ := slices.BinarySearchFunc(held, added, compareHeld)
-	held = slices.Insert(held, at, added)
+	at, _ := slices.BinarySearchFunc(events, added, compareHeld)
+	events = slices.Insert(events, at, added)
 
-	oldest := held[len(held)-1].occurred - max(heldFor, w.node.Within)
-	held = slices.DeleteFunc(held, func(h heldEvent) bool { return h.occurred < oldest })
+	oldest := events[len(events)-1].occurred - max(heldFor, w.node.Within)
+	events = slices.DeleteFunc(events, func(h heldEvent) bool { return h.occurred < oldest })
 	if within := w.node.Within; within > 0 {
 		slot := floorDiv(occurred, within)
-		first := slices.IndexFunc(held, func(h heldEvent) bool { return floorDiv(h.occurred, within) >= slot })
-		end := len(held)
+		first := slices.IndexFunc(events, func(h heldEvent) bool { return floorDiv(h.occurred, within) >= slot })
+		end := len(events)
 		if first < 0 {
 			first = end
 		}
-		for end > first && floorDiv(held[end-1].occurred, within) > slot {
+		for end > first && floorDiv(events[end-1].occurred, within) > slot {
 			end--
 		}
 		kept := int(max(0, min(w.node.Threshold, maxHeldEvents)))
 		if end-first > 2*kept {
-			held = slices.Delete(held, first+kept, end-kept)
+			events = slices.Delete(events, first+kept, end-kept)
 		}
 	}
-	setHeldEvents(w.AutomationBucket, held[max(0, len(held)-maxHeldEvents):])
+	setHeldEvents(w.AutomationBucket, events[max(0, len(events)-maxHeldEvents):])
 	return false
 }
 
@@ -96,9 +96,9 @@ func (w *countWindow) expireHeld() {
 	if len(w.GetHeld()) == 0 || (w.Open && w.End > w.now) {
 		return
 	}
-	held := heldEvents(w.AutomationBucket)
-	remaining := slices.DeleteFunc(slices.Clone(held), func(h heldEvent) bool { return w.now-h.evaluated > heldFor })
-	if len(remaining) != len(held) {
+	events := heldEvents(w.AutomationBucket)
+	remaining := slices.DeleteFunc(slices.Clone(events), func(h heldEvent) bool { return w.now-h.evaluated > heldFor })
+	if len(remaining) != len(events) {
 		setHeldEvents(w.AutomationBucket, remaining)
 	}
 }

@@ -58,8 +58,8 @@ func (f *finished) after(slot int) int { return (slot + 1) & (len(f.table) - 1) 
 
 // set notes an id with its time. A known id keeps its place in the order. A new one displaces the oldest of a full ring.
 func (f *finished) set(id uuid.UUID, at int64) {
-	if known := f.find(id); known != nil {
-		*known = at
+	if entry := f.find(id); entry != nil {
+		*entry = at
 		return
 	}
 	if f.count == f.limit {
@@ -92,15 +92,15 @@ func (f *finished) oldest() (at int64, ok bool) {
 
 // drop forgets the oldest id.
 func (f *finished) drop() {
-	free := f.slot(f.ring[f.head].id)
+	slot := f.slot(f.ring[f.head].id)
 	// Close the gap: an id may move to it if its search passes it.
-	for i := f.after(free); f.table[i] != 0; i = f.after(i) {
+	for i := f.after(slot); f.table[i] != 0; i = f.after(i) {
 		mask := len(f.table) - 1
-		if home := f.home(f.ring[f.table[i]-1].id); (i-home)&mask >= (i-free)&mask {
-			f.table[free], free = f.table[i], i
+		if home := f.home(f.ring[f.table[i]-1].id); (i-home)&mask >= (i-slot)&mask {
+			f.table[slot], slot = f.table[i], i
 		}
 	}
-	f.table[free] = 0
+	f.table[slot] = 0
 	f.head = (f.head + 1) % len(f.ring)
 	f.count--
 }

@@ -42,7 +42,7 @@ type Order struct {
 	bytes    int
 	// followers are the held events by their leader and their own id. No map in it is empty.
 	followers map[uuid.UUID]map[uuid.UUID]*Deferred
-	known     func(leader uuid.UUID) bool
+	isLeader  func(leader uuid.UUID) bool
 }
 
 // Deferred is an event that waits for the one that it follows.
@@ -57,13 +57,13 @@ type Deferred struct {
 }
 
 // NewOrder returns an order that has seen nothing. Known reports whether an event was done before; nil means none was.
-func NewOrder(known func(leader uuid.UUID) bool) *Order {
-	if known == nil {
-		known = func(uuid.UUID) bool { return false }
+func NewOrder(isLeader func(leader uuid.UUID) bool) *Order {
+	if isLeader == nil {
+		isLeader = func(uuid.UUID) bool { return false }
 	}
 	return &Order{
 		done: newFinished(maxDone), deferred: map[uuid.UUID]*Deferred{}, arrivals: list.New(),
-		followers: map[uuid.UUID]map[uuid.UUID]*Deferred{}, known: known,
+		followers: map[uuid.UUID]map[uuid.UUID]*Deferred{}, isLeader: isLeader,
 	}
 }
 
@@ -98,12 +98,12 @@ func (o *Order) deferEvent(id uuid.UUID, h *Deferred) {
 }
 
 // rebuild makes these the events that wait.
-func (o *Order) rebuild(held map[uuid.UUID]*Deferred) {
-	o.deferred = make(map[uuid.UUID]*Deferred, len(held))
+func (o *Order) rebuild(deferred map[uuid.UUID]*Deferred) {
+	o.deferred = make(map[uuid.UUID]*Deferred, len(deferred))
 	o.arrivals.Init()
 	o.bytes = 0
 	clear(o.followers)
-	sorted := slices.SortedFunc(maps.Values(held), func(a, b *Deferred) int {
+	sorted := slices.SortedFunc(maps.Values(deferred), func(a, b *Deferred) int {
 		return cmp.Or(a.Received.Compare(b.Received), bytes.Compare(a.id[:], b.id[:]))
 	})
 	for _, h := range sorted {
@@ -136,7 +136,7 @@ func (o *Order) Admit(e *orchv1.ReceivedEvent, received, now time.Time) []*orchv
 	if e.Follows != nil {
 		leader, err := uuid.Parse(e.GetFollows())
 		_, waits := o.deferred[leader]
-		if err == nil && leader != id && received.After(now.Add(-holdFor)) && !o.isDone(leader, now) && (waits || !o.known(leader)) {
+		if err == nil && leader != id && received.After(now.Add(-holdFor)) && !o.isDone(leader, now) && (waits || !o.isLeader(leader)) {
 			o.deferEvent(id, &Deferred{Event: e, Follows: leader, Received: received})
 			return o.releaseExcess(now, nil)
 		}
@@ -186,8 +186,8 @@ func (o *Order) release(e *orchv1.ReceivedEvent, id uuid.UUID, now time.Time, de
 	return released
 }
 
-func sortByOccurred(held []*Deferred) {
-	slices.SortFunc(held, func(a, b *Deferred) int {
+func sortByOccurred(deferred []*Deferred) {
+	slices.SortFunc(deferred, func(a, b *Deferred) int {
 		return a.Event.GetOccurred().AsTime().Compare(b.Event.GetOccurred().AsTime())
 	})
 }
@@ -220,7 +220,7 @@ func (o *Order) Duplicates(first map[uuid.UUID]int64) {
 
 // Undo takes back that events were released, and which events are held, after an evaluation was not committed: its events
 // will come again.
-func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Deferred) {
+func (o *Order) Undo(released []*orchv1.ReceivedEvent, deferred map[uuid.UUID]*Deferred) {
 	undone := make(map[uuid.UUID]bool, len(released))
 	for _, e := range released {
 		if id, err := uuid.Parse(e.GetId()); err == nil {
@@ -228,7 +228,7 @@ func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Defer
 		}
 	}
 	o.done.forget(undone)
-	o.rebuild(held)
+	o.rebuild(deferred)
 }
 
 // memoryOf estimates the memory of an event: its texts, and what maps and messages need besides them.

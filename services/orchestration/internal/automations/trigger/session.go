@@ -87,7 +87,7 @@ func (s *Session) Fired() []Fired { return s.fired }
 func (s *Session) Duplicates() map[uuid.UUID]int64 { return s.duplicates }
 
 func (s *Session) duplicate(id uuid.UUID, at int64) {
-	if first, known := s.duplicates[id]; !known || at < first {
+	if first, ok := s.duplicates[id]; !ok || at < first {
 		s.duplicates[id] = at
 	}
 }

@@ -112,15 +112,15 @@ func admit(w *orchv1.WebhookWatch, source *orchv1.WebhookTrafficSource) bool {
 	next := &orchv1.WebhookTrafficSource{Id: source.GetId(), Sequence: source.GetSequence()}
 	at := slices.IndexFunc(w.GetSources(), func(s *orchv1.WebhookTrafficSource) bool { return s.GetId() == source.GetId() })
 	if at >= 0 {
-		known := w.GetSources()[at]
-		switch ahead := source.GetSequence() - known.GetSequence(); {
+		tracked := w.GetSources()[at]
+		switch ahead := source.GetSequence() - tracked.GetSequence(); {
 		case ahead > maxLag:
 		case ahead > 0:
-			next.Counted = (known.GetCounted()<<ahead | 1<<(ahead-1)) & math.MaxInt64
-		case ahead == 0 || ahead < -maxLag || known.GetCounted()&(1<<(-ahead-1)) != 0:
+			next.Counted = (tracked.GetCounted()<<ahead | 1<<(ahead-1)) & math.MaxInt64
+		case ahead == 0 || ahead < -maxLag || tracked.GetCounted()&(1<<(-ahead-1)) != 0:
 			return false
 		default:
-			next.Sequence, next.Counted = known.GetSequence(), known.GetCounted()|1<<(-ahead-1)
+			next.Sequence, next.Counted = tracked.GetSequence(), tracked.GetCounted()|1<<(-ahead-1)
 		}
 		w.Sources = slices.Delete(w.GetSources(), at, at+1)
 	}
