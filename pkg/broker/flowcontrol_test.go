@@ -461,16 +461,16 @@ func TestDrainRate(t *testing.T) {
 	}
 	for range 30 {
 		sample(0, 50)
-		_, known := r.perSecond()
-		require.False(t, known, "an idle consumer says nothing")
+		_, measured := r.perSecond()
+		require.False(t, measured, "an idle consumer says nothing")
 	}
 	require.False(t, r.isStalled())
 	sample(1000, 0)
 	for range 20 {
 		sample(1000, 200)
 	}
-	rate, known := r.perSecond()
-	require.True(t, known)
+	rate, measured := r.perSecond()
+	require.True(t, measured)
 	require.InDelta(t, 2000, rate, 0.1)
 	for range 9 {
 		sample(1000, 0)

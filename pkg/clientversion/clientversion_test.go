@@ -20,7 +20,7 @@ func sdk(version string) clientversion.Client { return clientversion.New(agent(v
 
 func TestOnlyWholeUserAgentsOfTheSDKHaveAVersion(t *testing.T) {
 	t.Parallel()
-	for text, known := range map[string]bool{
+	for text, valid := range map[string]bool{
 		"":                            false,
 		"curl/8.0":                    false,
 		"prefect/3.3.7":               false,
@@ -44,7 +44,7 @@ func TestOnlyWholeUserAgentsOfTheSDKHaveAVersion(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, known, clientversion.ParseSDK(text).Known())
+			require.Equal(t, valid, clientversion.ParseSDK(text).Known())
 		})
 	}
 }

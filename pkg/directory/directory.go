@@ -68,7 +68,7 @@ type Directory struct {
 }
 
 // pair is an account or a workspace, and an actor.
-type pair struct{ place, actor string }
+type pair struct{ owner, actor string }
 
 // grant is a role and the key of the entry that grants it. The removal of an entry may arrive after its replacement, so
 // it removes only the grant of its own entry.

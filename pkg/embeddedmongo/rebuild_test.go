@@ -98,7 +98,6 @@ func change(t *testing.T, path string, do func(content []byte) []byte) {
 	require.NoError(t, os.WriteFile(path, do(content), 0o600))
 }
 
-//nolint:tparallel // Each rebuild locks the backup.
 func TestRebuildNamesWhatDamageTook(t *testing.T) {
 	t.Parallel()
 	dir, crashed, backup := damageable(t)

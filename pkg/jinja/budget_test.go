@@ -41,7 +41,7 @@ func TestHostileTemplates(t *testing.T) {
 			// The bytes allocated are an upper bound of the bytes in use.
 			require.Less(t, allocated()-total, uint64(hostileBytes), "memory")
 			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "goroutines")
-			if _, known := misses[v.ID]; !v.Maybe && !known {
+			if _, expected := misses[v.ID]; !v.Maybe && !expected {
 				require.Error(t, err, "output of %d bytes", len(out))
 			}
 		})

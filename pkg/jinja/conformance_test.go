@@ -133,7 +133,7 @@ func TestConformance(t *testing.T) {
 					passed++
 					continue
 				}
-				if reason, known := misses[v.ID]; known {
+				if reason, expected := misses[v.ID]; expected {
 					t.Logf("known miss %s (%s): %s", v.ID, reason, diff)
 					continue
 				}

@@ -33,8 +33,8 @@ func compareDocuments(ours, theirs *described) []string {
 	return slices.Compact(c.found)
 }
 
-func (c *comparison) note(place, format string, args ...any) {
-	c.found = append(c.found, place+": "+fmt.Sprintf(format, args...))
+func (c *comparison) note(path, format string, args ...any) {
+	c.found = append(c.found, path+": "+fmt.Sprintf(format, args...))
 }
 
 func (c *comparison) operation(name string, a, b describedOperation) {
@@ -82,65 +82,65 @@ func (c *comparison) operation(name string, a, b describedOperation) {
 	}
 }
 
-func (c *comparison) content(place string, a, b map[string]describedMedia) {
-	c.keys(place+" content", a, b)
+func (c *comparison) content(path string, a, b map[string]describedMedia) {
+	c.keys(path+" content", a, b)
 	for media, one := range a {
 		if other, ok := b[media]; ok {
-			c.schema(place, one.Schema, other.Schema)
+			c.schema(path, one.Schema, other.Schema)
 		}
 	}
 }
 
-func (c *comparison) schema(place string, a, b raw) {
-	c.normal(place, c.ours.normalize(a), c.theirs.normalize(b))
+func (c *comparison) schema(path string, a, b raw) {
+	c.normal(path, c.ours.normalize(a), c.theirs.normalize(b))
 }
 
-func (c *comparison) normal(place string, a, b normal) {
+func (c *comparison) normal(path string, a, b normal) {
 	if a.isAny() && b.isAny() {
 		return
 	}
 	if a.nullable != b.nullable {
-		c.note(place, "nullable %t instead of %t", a.nullable, b.nullable)
+		c.note(path, "nullable %t instead of %t", a.nullable, b.nullable)
 	}
 	if a.ref != "" && b.ref != "" && a.ref != b.ref {
-		c.note(place, "schema %s instead of %s", a.ref, b.ref)
+		c.note(path, "schema %s instead of %s", a.ref, b.ref)
 	}
-	c.own(place, a, b)
+	c.own(path, a, b)
 	if b.ref != "" {
 		pair := [2]string{a.ref, b.ref}
 		if c.seen[pair] {
 			return
 		}
 		c.seen[pair] = true
-		place = b.ref
+		path = b.ref
 	}
 	if len(a.variants) != len(b.variants) {
-		c.note(place, "%d variants instead of %d", len(a.variants), len(b.variants))
+		c.note(path, "%d variants instead of %d", len(a.variants), len(b.variants))
 		return
 	}
 	for i := range a.variants {
-		c.normal(fmt.Sprintf("%s variant %d", place, i), a.variants[i], b.variants[i])
+		c.normal(fmt.Sprintf("%s variant %d", path, i), a.variants[i], b.variants[i])
 	}
 	if !slices.Equal(a.required, b.required) {
-		c.list(place+" required", a.required, b.required)
+		c.list(path+" required", a.required, b.required)
 	}
-	c.keys(place+" properties", a.properties, b.properties)
+	c.keys(path+" properties", a.properties, b.properties)
 	for _, key := range slices.Sorted(maps.Keys(a.properties)) {
 		if other, ok := b.properties[key]; ok {
-			c.schema(place+"."+key, a.properties[key], other)
+			c.schema(path+"."+key, a.properties[key], other)
 		}
 	}
 	switch {
 	case (a.items == nil) != (b.items == nil):
-		c.note(place, "items %t instead of %t", a.items != nil, b.items != nil)
+		c.note(path, "items %t instead of %t", a.items != nil, b.items != nil)
 	case a.items != nil:
-		c.schema(place+"[]", a.items, b.items)
+		c.schema(path+"[]", a.items, b.items)
 	}
-	c.additional(place, a.additional, b.additional)
+	c.additional(path, a.additional, b.additional)
 }
 
 // own compares what a schema says of itself, and where it is used.
-func (c *comparison) own(place string, a, b normal) {
+func (c *comparison) own(path string, a, b normal) {
 	keys := map[string]bool{}
 	for key := range a.facts {
 		keys[key] = true
@@ -151,7 +151,7 @@ func (c *comparison) own(place string, a, b normal) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		x, y := a.facts[key], b.facts[key]
 		if key == "enum" {
-			where := place
+			where := path
 			if b.ref != "" {
 				where = b.ref
 			}
@@ -159,37 +159,37 @@ func (c *comparison) own(place string, a, b normal) {
 			continue
 		}
 		if !reflect.DeepEqual(x, y) {
-			c.note(place, "%s %s instead of %s", key, text(x), text(y))
+			c.note(path, "%s %s instead of %s", key, text(x), text(y))
 		}
 	}
 }
 
-func (c *comparison) additional(place string, a, b any) {
+func (c *comparison) additional(path string, a, b any) {
 	x, schemaA := a.(raw)
 	y, schemaB := b.(raw)
 	switch {
 	case schemaA && schemaB:
-		c.schema(place+"{}", x, y)
+		c.schema(path+"{}", x, y)
 	case !reflect.DeepEqual(a, b):
-		c.note(place, "additionalProperties %s instead of %s", text(a), text(b))
+		c.note(path, "additionalProperties %s instead of %s", text(a), text(b))
 	}
 }
 
-func (c *comparison) list(place string, a, b []string) {
+func (c *comparison) list(path string, a, b []string) {
 	for _, one := range a {
 		if !slices.Contains(b, one) {
-			c.note(place, "adds %s", one)
+			c.note(path, "adds %s", one)
 		}
 	}
 	for _, one := range b {
 		if !slices.Contains(a, one) {
-			c.note(place, "lacks %s", one)
+			c.note(path, "lacks %s", one)
 		}
 	}
 }
 
 // keys notes the keys that only one of two maps has.
-func (c *comparison) keys(place string, a, b any) {
+func (c *comparison) keys(path string, a, b any) {
 	names := func(m any) []string {
 		var out []string
 		for _, key := range reflect.ValueOf(m).MapKeys() {
@@ -197,7 +197,7 @@ func (c *comparison) keys(place string, a, b any) {
 		}
 		return out
 	}
-	c.list(place, names(a), names(b))
+	c.list(path, names(a), names(b))
 }
 
 func words(v any) []string {

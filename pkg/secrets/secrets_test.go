@@ -29,30 +29,30 @@ func ring(t *testing.T, keys ...string) secrets.Keyring {
 	return r
 }
 
-var place = secrets.FieldRef{Workspace: uuid.New(), Document: uuid.New(), Field: "block_document.data"}
+var field = secrets.FieldRef{Workspace: uuid.New(), Document: uuid.New(), Field: "block_document.data"}
 
 func TestWhatIsSealedOpensInItsPlaceAlone(t *testing.T) {
 	t.Parallel()
 	r := ring(t, secrets.NewKey())
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.SliceOf(rapid.Byte()).Draw(t, "secret")
-		sealed, err := r.Seal(place, secret)
+		sealed, err := r.Seal(field, secret)
 		require.NoError(t, err)
 		if len(secret) > 8 {
 			require.False(t, bytes.Contains(sealed, secret))
 		}
-		open, err := r.Open(place, sealed)
+		open, err := r.Open(field, sealed)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(secret, open))
-		again, err := r.Seal(place, secret)
+		again, err := r.Seal(field, secret)
 		require.NoError(t, err)
 		require.NotEqual(t, sealed, again)
 
 		for _, other := range []secrets.FieldRef{
-			{Workspace: uuid.New(), Document: place.Document, Field: place.Field},
-			{Workspace: place.Workspace, Document: uuid.New(), Field: place.Field},
-			{Workspace: place.Document, Document: place.Workspace, Field: place.Field},
-			{Workspace: place.Workspace, Document: place.Document, Field: place.Field + "x"},
+			{Workspace: uuid.New(), Document: field.Document, Field: field.Field},
+			{Workspace: field.Workspace, Document: uuid.New(), Field: field.Field},
+			{Workspace: field.Document, Document: field.Workspace, Field: field.Field},
+			{Workspace: field.Workspace, Document: field.Document, Field: field.Field + "x"},
 		} {
 			_, err := r.Open(other, sealed)
 			require.ErrorIs(t, err, secrets.ErrDamaged)
@@ -63,14 +63,14 @@ func TestWhatIsSealedOpensInItsPlaceAlone(t *testing.T) {
 func TestWhatIsChangedDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	r := ring(t, secrets.NewKey())
-	sealed, err := r.Seal(place, []byte("hunter2"))
+	sealed, err := r.Seal(field, []byte("hunter2"))
 	require.NoError(t, err)
 	for i := range sealed {
 		changed := bytes.Clone(sealed)
 		changed[i] ^= 1
-		_, err := r.Open(place, changed)
+		_, err := r.Open(field, changed)
 		require.Error(t, err, i)
-		_, err = r.Open(place, sealed[:i])
+		_, err = r.Open(field, sealed[:i])
 		require.Error(t, err, i)
 	}
 }
@@ -79,21 +79,21 @@ func TestTheFirstKeySealsAndAllOpen(t *testing.T) {
 	t.Parallel()
 	old, next := secrets.NewKey(), secrets.NewKey()
 	before, both, after := ring(t, old), ring(t, next, old), ring(t, next)
-	sealed, err := before.Seal(place, []byte("x"))
+	sealed, err := before.Seal(field, []byte("x"))
 	require.NoError(t, err)
-	open, err := both.Open(place, sealed)
+	open, err := both.Open(field, sealed)
 	require.NoError(t, err)
 	require.Equal(t, "x", string(open))
 	require.True(t, before.Current(sealed))
 	require.False(t, both.Current(sealed))
 
-	_, err = after.Open(place, sealed)
+	_, err = after.Open(field, sealed)
 	require.ErrorIs(t, err, secrets.ErrUnknownKey)
 	require.ErrorContains(t, err, strings.TrimPrefix(before.String(), "keys "), "the key that is missing is named")
 
-	sealed, err = both.Seal(place, []byte("x"))
+	sealed, err = both.Seal(field, []byte("x"))
 	require.NoError(t, err)
-	_, err = after.Open(place, sealed)
+	_, err = after.Open(field, sealed)
 	require.NoError(t, err)
 	require.Equal(t, both.String(), after.With(before).With(after).String())
 }
@@ -102,11 +102,11 @@ func TestWithoutAKeyNothingIsSealed(t *testing.T) {
 	t.Parallel()
 	var none secrets.Keyring
 	require.True(t, none.Empty())
-	_, err := none.Seal(place, []byte("x"))
+	_, err := none.Seal(field, []byte("x"))
 	require.ErrorIs(t, err, secrets.ErrNoKey)
-	sealed, err := ring(t, secrets.NewKey()).Seal(place, []byte("x"))
+	sealed, err := ring(t, secrets.NewKey()).Seal(field, []byte("x"))
 	require.NoError(t, err)
-	_, err = none.Open(place, sealed)
+	_, err = none.Open(field, sealed)
 	require.ErrorIs(t, err, secrets.ErrUnknownKey)
 	require.False(t, none.Current(sealed))
 }
@@ -206,12 +206,12 @@ func TestFileWithoutKeysIsRefusedAndLeft(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	r, err := secrets.Parse(secrets.NewKey())
 	require.NoError(f, err)
-	sealed, err := r.Seal(place, []byte("x"))
+	sealed, err := r.Seal(field, []byte("x"))
 	require.NoError(f, err)
 	f.Add(sealed)
 	f.Add([]byte{1})
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if open, err := r.Open(place, text); err == nil && !bytes.Equal(text, sealed) {
+		if open, err := r.Open(field, text); err == nil && !bytes.Equal(text, sealed) {
 			t.Fatalf("%x opened as %x", text, open)
 		}
 	})

@@ -237,7 +237,6 @@ func TestErrorsHaveTheirForms(t *testing.T) {
 	}
 }
 
-//nolint:tparallel // The parts share one server and follow each other.
 func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, gateway.Deps{})

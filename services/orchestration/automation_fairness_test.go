@@ -50,8 +50,8 @@ func TestAWorkspaceThatHangsDelaysNoOther(t *testing.T) {
 	}
 	_, _, err = try[proto.Message](d, orchv1.EventService_CreateEvents_FullMethodName, goes(400))
 	require.NoError(t, err)
-	const share = 8
-	for range share {
+	const fraction = 8
+	for range fraction {
 		<-arrived
 	}
 	_, _, err = tryIn[proto.Message](d, other, orchv1.EventService_CreateEvents_FullMethodName, goes(20))

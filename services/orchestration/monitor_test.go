@@ -73,7 +73,7 @@ func (m *monitor) commands() map[string]int {
 }
 
 func (m *monitor) note(word, command string) {
-	if _, known := m.seen[word]; !known {
+	if _, seen := m.seen[word]; !seen {
 		m.seen[word] = command
 	}
 }

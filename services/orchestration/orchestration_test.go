@@ -246,7 +246,6 @@ func TestIdempotencyKey(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-//nolint:tparallel // The parts share one fixture and follow each other.
 func TestUnknownAnswers(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

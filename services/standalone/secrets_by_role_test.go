@@ -89,8 +89,8 @@ func TestSecretsByRole(t *testing.T) {
 			if r.option.GetPublic() || !access.ReadOnly(r.option.GetScope()) && r.method != http.MethodGet {
 				continue
 			}
-			path, known := g.fill(r, account)
-			require.True(t, known, "%s %s: the table has no object for it", r.method, r.path)
+			path, exists := g.fill(r, account)
+			require.True(t, exists, "%s %s: the table has no object for it", r.method, r.path)
 			bodies := map[bool][]string{true: {"{}", `{"include_secrets": true}`}, false: {""}}[r.method != http.MethodGet]
 			for _, body := range bodies {
 				for _, query := range []string{"", "?include_secrets=true"} {

@@ -35,7 +35,6 @@ func related(n int) string {
 // TestEventsInRefusesWhatPostRefuses: each invalid event closes its socket with a code and a reason, and POST refuses
 // it too. Earlier events and other clients are not affected.
 //
-//nolint:tparallel // The bystander is asked when all others have been refused.
 func TestEventsInRefusesWhatPostRefuses(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())

@@ -166,13 +166,13 @@ var settingsWithoutEffect = map[protoreflect.Name]string{
 func TestRenderingsHonourEverySettingOfAWebhook(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
-	var known []protoreflect.Name
+	var settings []protoreflect.Name
 	fields := (&orchv1.WebhookCreate{}).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
-		known = append(known, fields.Get(i).Name())
+		settings = append(settings, fields.Get(i).Name())
 	}
 	tested := slices.AppendSeq(slices.Collect(maps.Keys(settingEffects)), maps.Keys(settingsWithoutEffect))
-	require.ElementsMatch(t, known, tested, "each setting of a webhook has its effect here, or a reason for none")
+	require.ElementsMatch(t, settings, tested, "each setting of a webhook has its effect here, or a reason for none")
 	for name, c := range settingEffects {
 		t.Run(string(name), func(t *testing.T) {
 			t.Parallel()

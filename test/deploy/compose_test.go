@@ -84,11 +84,11 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := project(t, variables...)
-			for service, known := range services {
+			for service, settings := range services {
 				variables := environment(p.Services[service])
 				requireRoom(t, variables[goMemLimit], int64(p.Services[service].MemLimit))
 				delete(variables, goMemLimit)
-				known.accepts(t, variables)
+				settings.accepts(t, variables)
 			}
 			for service := range services {
 				password := *p.Services["nats"].Environment["ORCH_NATS_PASSWORD_"+strings.ToUpper(service)]

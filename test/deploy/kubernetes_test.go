@@ -127,7 +127,7 @@ func TestKubernetesSettingsAreAccepted(t *testing.T) {
 func requireSettings(t *testing.T, all []runtime.Object) {
 	t.Helper()
 	deployments, maps := named[*appsv1.Deployment](all), named[*corev1.ConfigMap](all)
-	for name, known := range services {
+	for name, service := range services {
 		require.Contains(t, deployments, name)
 		container := deployments[name].Spec.Template.Spec.Containers[0]
 		variables := map[string]string{}
@@ -135,7 +135,7 @@ func requireSettings(t *testing.T, all []runtime.Object) {
 			m := maps[source.ConfigMapRef.Name]
 			require.NotNil(t, m, source.ConfigMapRef.Name)
 			for variable, value := range m.Data {
-				if plain(m.Name) != shared || known.has(t, variable) {
+				if plain(m.Name) != shared || service.has(t, variable) {
 					variables[variable] = value
 				}
 				if plain(m.Name) == shared {
@@ -154,7 +154,7 @@ func requireSettings(t *testing.T, all []runtime.Object) {
 			variables[variable.Name] = value
 		}
 		mounted(t, container, variables)
-		known.accepts(t, variables)
+		service.accepts(t, variables)
 	}
 }
 
@@ -209,8 +209,8 @@ func TestKubernetesIsNotOpenByDefault(t *testing.T) {
 
 func anyHas(t *testing.T, variable string) bool {
 	t.Helper()
-	for _, known := range services {
-		if known.has(t, variable) {
+	for _, service := range services {
+		if service.has(t, variable) {
 			return true
 		}
 	}

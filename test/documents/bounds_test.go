@@ -103,7 +103,7 @@ func TestBoundsInBytesAreThoseOfTheSource(t *testing.T) {
 			}
 		}
 	}
-	known := map[string]bool{}
+	documented := map[string]bool{}
 	for _, row := range rowsOf(t, "Bounds in bytes") {
 		require.Len(t, row, 5, row[0])
 		bound := mebibytes.FindStringSubmatch(row[1])
@@ -111,7 +111,7 @@ func TestBoundsInBytesAreThoseOfTheSource(t *testing.T) {
 		mib, err := strconv.ParseInt(bound[1], 10, 64)
 		require.NoError(t, err)
 		limit := strings.Trim(row[3], "`")
-		known[limit] = true
+		documented[limit] = true
 		dir, name, _ := strings.Cut(filepath.Base(limit), ".")
 		value, ok := constants(t, filepath.Join(filepath.Dir(limit), dir))[name]
 		require.True(t, ok, "%s is no constant", limit)
@@ -127,7 +127,7 @@ func TestBoundsInBytesAreThoseOfTheSource(t *testing.T) {
 		require.Contains(t, source, bound, "an exception without a constant")
 	}
 	for _, bound := range source {
-		require.True(t, known[bound] || besides[bound] != "", "%s bounds bytes and has no row in docs/guarantees.md", bound)
+		require.True(t, documented[bound] || besides[bound] != "", "%s bounds bytes and has no row in docs/guarantees.md", bound)
 	}
 }
 

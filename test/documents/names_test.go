@@ -41,14 +41,14 @@ var ofTheCommandLine = map[string]bool{"ORCH_API_URL": true, "ORCH_API_KEY": tru
 
 func TestDocumentsNameSettingsThatThereAre(t *testing.T) {
 	t.Parallel()
-	known := names(setting, read(t, "docs", "configuration.md"))
-	require.Greater(t, len(known), 30)
-	maps.Copy(known, names(composed, read(t, "docker-compose.yml")))
+	existing := names(setting, read(t, "docs", "configuration.md"))
+	require.Greater(t, len(existing), 30)
+	maps.Copy(existing, names(composed, read(t, "docker-compose.yml")))
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for name := range names(variable, string(text)) {
-			exists := known[name] || known[strings.TrimSuffix(name, "_FILE")] || ofTheCommandLine[name] || ofTheTests[name]
+			exists := existing[name] || existing[strings.TrimSuffix(name, "_FILE")] || ofTheCommandLine[name] || ofTheTests[name]
 			require.True(t, exists, "%s names %s", page, name)
 		}
 	}
@@ -88,12 +88,12 @@ var (
 
 func TestDocumentsNameTargetsThatThereAre(t *testing.T) {
 	t.Parallel()
-	known := names(target, read(t, "Makefile"))
+	existing := names(target, read(t, "Makefile"))
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for name := range names(command, string(text)) {
-			require.True(t, known[name], "%s names make %s", page, name)
+			require.True(t, existing[name], "%s names make %s", page, name)
 		}
 	}
 }

@@ -22,9 +22,9 @@ type CPUBudget struct {
 
 // NewCPUBudget creates a control group; the end of the test removes it. Without root or control groups of processors it
 // skips the test.
-func NewCPUBudget(t testing.TB, name string, share float64) *CPUBudget {
+func NewCPUBudget(t testing.TB, name string, fraction float64) *CPUBudget {
 	t.Helper()
-	quota := strconv.Itoa(int(float64(budgetPeriod.Microseconds()) * share))
+	quota := strconv.Itoa(int(float64(budgetPeriod.Microseconds()) * fraction))
 	period := strconv.Itoa(int(budgetPeriod.Microseconds()))
 	group, err := newControlGroup(t, name, map[string][][2]string{
 		"/sys/fs/cgroup":     {{"cpu.max", quota + " " + period}},
@@ -33,7 +33,7 @@ func NewCPUBudget(t testing.TB, name string, share float64) *CPUBudget {
 	if err != nil {
 		t.Skipf("no control groups for processors: %v", err)
 	}
-	return &CPUBudget{Share: share, controlGroup: group}
+	return &CPUBudget{Share: fraction, controlGroup: group}
 }
 
 // clockTicks is the unit of times in /proc, per second.

@@ -62,8 +62,8 @@ func requireFaultScale(t *testing.T) faultScale {
 			pending: 5_000, brokerAway: 2 * time.Second, measured: time.Second, forms: faultyForms,
 		},
 	}
-	scale, known := scales[os.Getenv("ORCH_TEST_FAULTS")]
-	if !known {
+	scale, exists := scales[os.Getenv("ORCH_TEST_FAULTS")]
+	if !exists {
 		t.Skip("ORCH_TEST_FAULTS is neither full nor short; make e2e-faults sets it")
 	}
 	if text := os.Getenv("ORCH_TEST_BROKER_AWAY"); text != "" {
@@ -78,7 +78,6 @@ func requireFaultScale(t *testing.T) faultScale {
 // few runs. At the end every acknowledged request is present once, and set_state was linearizable. Steps of the clock come first, so
 // the other faults meet documents and messages of the future.
 //
-//nolint:tparallel // The forms run beside each other, and no other test beside them.
 func TestFaults(t *testing.T) {
 	scale := requireFaultScale(t)
 	for _, form := range scale.forms {

@@ -311,10 +311,10 @@ func (s *siege) report(honest map[string][]time.Duration) {
 }
 
 // percentile returns the duration that a share of all does not exceed.
-func percentile(all []time.Duration, share float64) time.Duration {
+func percentile(all []time.Duration, fraction float64) time.Duration {
 	if len(all) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(all))
-	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
+	return sorted[min(len(sorted)-1, int(fraction*float64(len(sorted))))]
 }

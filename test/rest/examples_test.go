@@ -16,7 +16,6 @@ import (
 // TestServerAcceptsExamples posts the example of every request body to a server with authentication, each with fresh
 // fixtures, and expects success. It also checks the response against the document.
 //
-//nolint:tparallel // The examples run in order, so a failure does not depend on the others' timing.
 func TestServerAcceptsExamples(t *testing.T) {
 	t.Parallel()
 	s := start(t, "ORCH_AUTH", "keys")
@@ -53,8 +52,8 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 // body replaces the UUIDs of an example by those of fixtures.
 func (f *fixtures) body(example string) string {
 	return exampleUUID.ReplaceAllStringFunc(example, func(id string) string {
-		name, known := exampleObjects[id[len(id)-2:]]
-		require.True(f.t, known, "the example's UUID %s is not in exampleObjects of test/rest/fixtures_test.go", id)
+		name, exists := exampleObjects[id[len(id)-2:]]
+		require.True(f.t, exists, "the example's UUID %s is not in exampleObjects of test/rest/fixtures_test.go", id)
 		return f.get(name)
 	})
 }
@@ -64,7 +63,7 @@ func (f *fixtures) path(op *openapi3.Operation, path string) string {
 	return pathVariable.ReplaceAllStringFunc(path, func(variable string) string {
 		variable = strings.Trim(variable, "{}")
 		for _, key := range []string{op.OperationID + " " + variable, firstSegment(path) + " " + variable, variable} {
-			if name, known := pathObjects[key]; known {
+			if name, exists := pathObjects[key]; exists {
 				return f.get(name)
 			}
 		}

@@ -149,8 +149,8 @@ func (f *fixtures) get(name string) string {
 	if value, made := f.made[name]; made {
 		return value
 	}
-	create, known := f.create[name]
-	require.True(f.t, known, "no fixture %q in test/rest/fixtures_test.go", name)
+	create, exists := f.create[name]
+	require.True(f.t, exists, "no fixture %q in test/rest/fixtures_test.go", name)
 	f.made[name] = create()
 	return f.made[name]
 }

@@ -52,13 +52,13 @@ func TestCompare(t *testing.T) {
 
 func TestElementsAreComparedByTheirIDs(t *testing.T) {
 	t.Parallel()
-	known := newIdentities()
-	require.True(t, known.learn(idA, idB))
+	ids := newIdentities()
+	require.True(t, ids.learn(idA, idB))
 	recorded, err := parse([]byte(`[{"id":"` + idA + `","n":1},{"id":"` + idC + `","n":2}]`))
 	require.NoError(t, err)
 	ours, err := parse([]byte(`[{"id":"` + idC + `","n":2},{"id":"` + idB + `","n":1}]`))
 	require.NoError(t, err)
-	require.Empty(t, compare(known, recorded, ours))
+	require.Empty(t, compare(ids, recorded, ours))
 }
 
 func TestShift(t *testing.T) {
@@ -76,10 +76,10 @@ func TestShift(t *testing.T) {
 
 func TestIdentitiesTranslateNamesWithinTexts(t *testing.T) {
 	t.Parallel()
-	known := newIdentities()
-	require.True(t, known.learn("solid-ostrich", "quick-fox"))
-	require.False(t, known.learn("solid-ostrich", "slow-fox"))
-	require.Equal(t, "child / quick-fox", known.translate("child / solid-ostrich"))
+	ids := newIdentities()
+	require.True(t, ids.learn("solid-ostrich", "quick-fox"))
+	require.False(t, ids.learn("solid-ostrich", "slow-fox"))
+	require.Equal(t, "child / quick-fox", ids.translate("child / solid-ostrich"))
 }
 
 func TestRecordingsLoad(t *testing.T) {

@@ -36,11 +36,11 @@ func post(body io.Reader, length int64, header ...string) (*receive.Request, *ht
 
 func TestTheLimitIsInclusive(t *testing.T) {
 	t.Parallel()
-	for _, known := range []bool{true, false} {
+	for _, withLength := range []bool{true, false} {
 		for _, n := range []int{0, 1, receive.Excerpt, receive.Excerpt + 1, limit - 1, limit, limit + 1, 3 * limit} {
 			body := bytes.Repeat([]byte("x"), n)
 			length := int64(-1)
-			if known {
+			if withLength {
 				length = int64(n)
 			}
 			request, r := post(bytes.NewReader(body), length)

@@ -54,7 +54,7 @@ func TestForeignLabels(t *testing.T) {
 					require.Equal(t, strings.Count(template[:strings.Index(template, labels[0])], "\n")+1, found[i].Line)
 					require.Contains(t, found[i].Error(), "write "+labels[1])
 					if v == vocabulary.Orch {
-						require.Equal(t, strings.Fields(text)[0], place(t, found[i]))
+						require.Equal(t, strings.Fields(text)[0], position(t, found[i]))
 					}
 				}
 			}
@@ -62,8 +62,8 @@ func TestForeignLabels(t *testing.T) {
 	}
 }
 
-// place returns the position of an error.
-func place(t *testing.T, err error) string {
+// position returns the position of an error.
+func position(t *testing.T, err error) string {
 	t.Helper()
 	line, column, ok := render.Place(err)
 	require.True(t, ok)

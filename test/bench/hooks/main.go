@@ -229,12 +229,12 @@ func (b *bench) accepted(ctx context.Context, server *beside.Server, internal st
 	}
 	last := time.Now()
 	under, resident := server.Taken()
-	share := 0.0
+	fraction := 0.0
 	if idle != nil {
-		share = accepted.perSecond() / idle.perSecond()
+		fraction = accepted.perSecond() / idle.perSecond()
 	}
 	fmt.Printf("accepted:    %8.0f requests/s, p50 %s, p99 %s; %.2f of nothing (bound %.2f, p99 %s)\n",
-		accepted.perSecond(), ms(accepted.quantile(.5)), ms(accepted.quantile(.99)), share, minShare, maxP99)
+		accepted.perSecond(), ms(accepted.quantile(.5)), ms(accepted.quantile(.99)), fraction, minShare, maxP99)
 	readable, err := awaitEvents(ctx, api, before, int64(len(accepted.times)))
 	if err != nil {
 		return "", nil, err
@@ -262,8 +262,8 @@ func (b *bench) accepted(ctx context.Context, server *beside.Server, internal st
 	if idle == nil {
 		return good, nil, nil
 	}
-	if share < minShare {
-		missed = errors.Join(missed, fmt.Errorf("accepted is %.2f of nothing, less than %.2f", share, minShare))
+	if fraction < minShare {
+		missed = errors.Join(missed, fmt.Errorf("accepted is %.2f of nothing, less than %.2f", fraction, minShare))
 	}
 	if p99 := accepted.quantile(.99); p99 > maxP99 {
 		missed = errors.Join(missed, fmt.Errorf("p99 is %s, more than %s", ms(p99), maxP99))

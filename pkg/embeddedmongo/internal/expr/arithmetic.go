@@ -218,18 +218,18 @@ func rounding(op string, f func(float64) float64) func(*Env, []value.Value) (val
 		if err != nil || null {
 			return value.Null, err
 		}
-		place := int64(0)
+		digits := int64(0)
 		if len(a) == 2 {
 			p, ok := a[1].Int()
 			if !ok || p < -20 || p > 100 {
 				return value.Null, mongoerr.New(mongoerr.Kind{Code: 51083, Name: "Location51083"}, "cannot apply %s with a precision of %s", op, value.Format(a[1]))
 			}
-			place = p
+			digits = p
 		}
-		if a[0].T != bson.TypeDouble && place >= 0 {
+		if a[0].T != bson.TypeDouble && digits >= 0 {
 			return a[0], nil
 		}
-		scale := math.Pow(10, float64(place))
+		scale := math.Pow(10, float64(digits))
 		r := f(a[0].Float()*scale) / scale
 		if a[0].T != bson.TypeDouble {
 			return sameInt(a[:1], int64(r)), nil

@@ -58,7 +58,7 @@ func (e *Engine) Backup(ctx context.Context, dir, base string) (err error) {
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create %s: %w", dir, err)
 	}
-	list, err := share(ctx, fs, sharing{from: snapshot, base: base, to: dir, earlier: earlier})
+	list, err := linkOrCopy(ctx, fs, sharing{from: snapshot, base: base, to: dir, earlier: earlier})
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ type sharing struct {
 	earlier        fileList
 }
 
-// share links or copies all files of a snapshot, and returns their list.
-func share(ctx context.Context, fs vfs.FS, s sharing) (fileList, error) {
+// linkOrCopy links or copies all files of a snapshot, and returns their list.
+func linkOrCopy(ctx context.Context, fs vfs.FS, s sharing) (fileList, error) {
 	names, err := fs.List(s.from)
 	if err != nil {
 		return nil, fmt.Errorf("list snapshot: %w", err)

@@ -30,18 +30,18 @@ func TestSplitKeepsEveryByte(t *testing.T) {
 		if plain != path {
 			u.RawPath = path
 		}
-		place, ok := address.Split(u)
+		split, ok := address.Split(u)
 		if !ok {
 			return
 		}
-		rest := place.URL.RawPath
+		rest := split.URL.RawPath
 		if rest == "" {
-			rest = place.URL.Path
+			rest = split.URL.Path
 		}
-		require.Equal(t, path, place.Prefix+rest)
-		require.Equal(t, "q=1", place.URL.RawQuery)
+		require.Equal(t, path, split.Prefix+rest)
+		require.Equal(t, "q=1", split.URL.RawQuery)
 		back, err := url.PathUnescape(rest)
 		require.NoError(t, err)
-		require.Equal(t, back, place.URL.Path)
+		require.Equal(t, back, split.URL.Path)
 	})
 }

@@ -48,9 +48,9 @@ func TestAssetsAreSentOnceAndSmall(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, text, unzipped)
 
-	for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-		again := get(a, http.MethodGet, "If-None-Match: "+known)
-		require.Equal(t, http.StatusNotModified, again.Code, known)
+	for _, condition := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+		again := get(a, http.MethodGet, "If-None-Match: "+condition)
+		require.Equal(t, http.StatusNotModified, again.Code, condition)
 		require.Empty(t, again.Body.Bytes())
 		require.Equal(t, tag, again.Header().Get("ETag"))
 	}

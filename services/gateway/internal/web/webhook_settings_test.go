@@ -95,14 +95,14 @@ func TestWebhookFormHasEverySetting(t *testing.T) {
 	for i := range fields.Len() {
 		settings = append(settings, fields.Get(i).Name())
 	}
-	var known []protoreflect.Name
+	var controls []protoreflect.Name
 	for name := range webhookControls {
-		known = append(known, name)
+		controls = append(controls, name)
 	}
 	for name := range webhookSettingsElsewhere {
-		known = append(known, name)
+		controls = append(controls, name)
 	}
-	require.ElementsMatch(t, settings, known, "each setting of WebhookUpdate has a control, or another page that changes it")
+	require.ElementsMatch(t, settings, controls, "each setting of WebhookUpdate has a control, or another page that changes it")
 
 	for _, path := range []string{"/webhooks/new", "/webhooks/webhook/" + someID + "/edit"} {
 		text := visit(t, siteWith(t, &stub{answers: console()}, nil), path, nil).Body.String()

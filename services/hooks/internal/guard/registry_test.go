@@ -126,8 +126,8 @@ func TestWhatCannotBeGuardedIsClosed(t *testing.T) {
 	t.Parallel()
 	keys := ring(t)
 	seal := func(d *orchv1.WebhookDefinition, field string) string {
-		place := webhookdef.SecretPlace(uuid.MustParse(d.GetWorkspace()), uuid.MustParse(d.GetId()), field)
-		sealed, err := keys.Seal(place, []byte("a secret that is long enough"))
+		secretField := webhookdef.SecretPlace(uuid.MustParse(d.GetWorkspace()), uuid.MustParse(d.GetId()), field)
+		sealed, err := keys.Seal(secretField, []byte("a secret that is long enough"))
 		require.NoError(t, err)
 		return base64.StdEncoding.EncodeToString(sealed)
 	}

@@ -41,8 +41,8 @@ func TestEveryIndexIsUsed(t *testing.T) {
 		populate(t, server, ws)
 		_, considered := explainAll(t, server, queries)
 		for i, q := range queries {
-			known := slices.Concat(used[i], []string{"_id_"}) // Ids are unique in all workspaces.
-			if !slices.ContainsFunc(considered[i], func(name string) bool { return slices.Contains(known, name) }) {
+			allowed := slices.Concat(used[i], []string{"_id_"}) // Ids are unique in all workspaces.
+			if !slices.ContainsFunc(considered[i], func(name string) bool { return slices.Contains(allowed, name) }) {
 				t.Errorf("%s of %s uses %v on the embedded store, and %v on the server: %s", q.label, q.in, used[i], considered[i], canonical(t, q.command))
 			}
 		}
@@ -243,7 +243,7 @@ func populate(t *testing.T, db *mongo.Database, ws uuid.UUID) {
 		for i := range docs {
 			doc := bson.M{"_id": binary(numbered(i)), "ws": binary(ws)}
 			for _, path := range slices.Sorted(maps.Keys(paths)) {
-				place(doc, strings.Split(path, "."), fieldValue(path, i))
+				setPath(doc, strings.Split(path, "."), fieldValue(path, i))
 			}
 			docs[i] = doc
 		}
@@ -252,8 +252,8 @@ func populate(t *testing.T, db *mongo.Database, ws uuid.UUID) {
 	}
 }
 
-// place sets a value at a path. Lists of documents have one element.
-func place(doc bson.M, path []string, value any) {
+// setPath sets a value at a path. Lists of documents have one element.
+func setPath(doc bson.M, path []string, value any) {
 	switch {
 	case len(path) == 1 && (path[0] == "_id" || path[0] == workspaceKey):
 	case len(path) == 1:
@@ -263,14 +263,14 @@ func place(doc bson.M, path []string, value any) {
 		if list, ok := doc[path[0]].(bson.A); ok {
 			inner = list[0].(bson.M)
 		}
-		place(inner, path[1:], value)
+		setPath(inner, path[1:], value)
 		doc[path[0]] = bson.A{inner}
 	default:
 		inner, ok := doc[path[0]].(bson.M)
 		if !ok {
 			inner = bson.M{}
 		}
-		place(inner, path[1:], value)
+		setPath(inner, path[1:], value)
 		doc[path[0]] = inner
 	}
 }

@@ -40,7 +40,6 @@ func flowsWithRuns(t *testing.T, db *mongo.Database, ws uuid.UUID, n int) {
 	}
 }
 
-//nolint:tparallel // The parts share one fixture and follow each other.
 func TestBroadFiltersAreProbed(t *testing.T) {
 	t.Parallel()
 	db, ws, ctx := database(t), uuid.New(), t.Context()

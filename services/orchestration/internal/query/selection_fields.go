@@ -62,11 +62,11 @@ func namesOnly(filter, index bson.D) bool {
 			}
 			continue
 		}
-		known := false
+		found := false
 		for _, k := range index {
-			known = known || k.Key == e.Key
+			found = found || k.Key == e.Key
 		}
-		if !known {
+		if !found {
 			return false
 		}
 	}

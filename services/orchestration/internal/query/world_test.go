@@ -43,7 +43,7 @@ func newWorld(ctx context.Context, t *rapid.T, db *mongo.Database) *world {
 			w.docs[c] = append(w.docs[c], flat)
 		}
 	}
-	place := func() (uuid.UUID, bool) {
+	start := func() (uuid.UUID, bool) {
 		switch rapid.IntRange(0, 19).Draw(t, "place") {
 		case 0:
 			return other, false
@@ -70,13 +70,13 @@ func newWorld(ctx context.Context, t *rapid.T, db *mongo.Database) *world {
 			require.NoError(t, err)
 			var doc bson.D
 			require.NoError(t, bson.Unmarshal(raw, &doc))
-			ws, deleted := place()
+			ws, deleted := start()
 			insert(c, flat, append(envelope(ws, deleted), doc...), ws, deleted)
 		}
 	}
 	for _, c := range []Collection{TaskRun, Deployment, WorkQueue, WorkPool} {
 		for _, id := range someIDs[:rapid.IntRange(2, len(someIDs)).Draw(t, string(c))] {
-			ws, deleted := place()
+			ws, deleted := start()
 			flat, doc := generateShape(t, shapes[c], id)
 			insert(c, flat, append(envelope(ws, deleted), doc...), ws, deleted)
 		}

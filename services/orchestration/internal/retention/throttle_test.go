@@ -91,15 +91,15 @@ func TestDeletionsYieldToClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		beside time.Duration // The latency during batches.
 		rate   int
-		share  float64
+		speed  float64
 	}{
-		"nobody notices":     {beside: usual, share: idleShare},
-		"faster by accident": {beside: usual * 9 / 10, share: idleShare},
-		"a tenth":            {beside: usual * 11 / 10, share: idleShare},
-		"a half":             {beside: usual * 3 / 2, share: 0.1},
-		"twice as long":      {beside: 2 * usual, share: 0.05},
-		"a disaster":         {beside: 100 * usual, share: minShare},
-		"a low rate":         {beside: usual, rate: 100, share: 0.01},
+		"nobody notices":     {beside: usual, speed: idleShare},
+		"faster by accident": {beside: usual * 9 / 10, speed: idleShare},
+		"a tenth":            {beside: usual * 11 / 10, speed: idleShare},
+		"a half":             {beside: usual * 3 / 2, speed: 0.1},
+		"twice as long":      {beside: 2 * usual, speed: 0.05},
+		"a disaster":         {beside: 100 * usual, speed: minShare},
+		"a low rate":         {beside: usual, rate: 100, speed: 0.01},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,8 +125,8 @@ func TestDeletionsYieldToClients(t *testing.T) {
 					all.setLatency(usual)
 					<-done
 				}
-				share := float64(took*(batches-learning)) / float64(time.Since(began))
-				require.InEpsilon(t, c.share, share, 0.05)
+				fraction := float64(took*(batches-learning)) / float64(time.Since(began))
+				require.InEpsilon(t, c.speed, fraction, 0.05)
 				require.False(t, limit.quiet)
 			})
 		})

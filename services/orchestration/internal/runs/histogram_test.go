@@ -21,7 +21,6 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-//nolint:tparallel // The parts share one fixture and follow each other.
 func TestSpan(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(noon.Add(d)) }

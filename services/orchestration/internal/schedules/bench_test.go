@@ -89,14 +89,14 @@ func (m *meter) step(every time.Duration) {
 
 func (m *meter) report(b *testing.B, phase string) {
 	b.Helper()
-	share := m.worstBusy.Seconds() / window.Seconds()
+	fraction := m.worstBusy.Seconds() / window.Seconds()
 	b.ReportMetric(m.longest.Seconds(), "s/pass-"+phase)
-	b.ReportMetric(100*share, "%busiest-"+phase)
+	b.ReportMetric(100*fraction, "%busiest-"+phase)
 	if m.longest > maxPass {
 		b.Errorf("%s: a pass takes %s, more than %s", phase, m.longest, maxPass)
 	}
-	if share > maxShare {
-		b.Errorf("%s: %.0f %% of a processor within %s, more than %.0f %%", phase, 100*share, window, 100*maxShare)
+	if fraction > maxShare {
+		b.Errorf("%s: %.0f %% of a processor within %s, more than %.0f %%", phase, 100*fraction, window, 100*maxShare)
 	}
 	m.longest, m.begins, m.busy, m.worstBusy = 0, time.Time{}, 0, 0
 }

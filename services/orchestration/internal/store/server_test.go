@@ -162,8 +162,8 @@ func (s *scripted) exchange(c net.Conn) error {
 	if err != nil {
 		return err
 	}
-	reply, known := s.replies[first.Key()]
-	if target, _ := first.Value().StringValueOK(); !known || target == metaName && first.Key() == "update" { // The primary is confirmed.
+	reply, exists := s.replies[first.Key()]
+	if target, _ := first.Value().StringValueOK(); !exists || target == metaName && first.Key() == "update" { // The primary is confirmed.
 		reply = bson.D{{Key: "ok", Value: 1.0}}
 	}
 	document, err := bson.Marshal(reply)

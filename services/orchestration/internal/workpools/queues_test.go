@@ -53,11 +53,11 @@ func TestQueuesOfTheOlderAPIHaveADescription(t *testing.T) {
 // fill stores as many workers of a pool as it may have.
 func (w *world) fill(pool *orchv1.WorkPool, status orchv1.WorkerStatus) {
 	w.Helper()
-	var known []*orchv1.Worker
+	var workers []*orchv1.Worker
 	for i := range maxWorkers {
-		known = append(known, &orchv1.Worker{Id: w.store.NewID().String(), Name: fmt.Sprintf("w%d", i), WorkPoolId: pool.GetId(), Status: status})
+		workers = append(workers, &orchv1.Worker{Id: w.store.NewID().String(), Name: fmt.Sprintf("w%d", i), WorkPoolId: pool.GetId(), Status: status})
 	}
-	for chunk := range slices.Chunk(known, 500) {
+	for chunk := range slices.Chunk(workers, 500) {
 		taken, err := w.service.workers.InsertAll(w.ctx, w.ws, chunk)
 		require.NoError(w, err)
 		require.Empty(w, taken)

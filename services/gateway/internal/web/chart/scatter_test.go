@@ -50,10 +50,10 @@ func TestScatter(t *testing.T) {
 // full is a scatter of 100,000 runs in a day.
 func full() chart.Scatter {
 	random := rand.New(rand.NewPCG(1, 2))
-	type place struct{ column, row int64 }
-	cells := map[place]int64{}
+	type cell struct{ column, row int64 }
+	cells := map[cell]int64{}
 	for range 100_000 {
-		cells[place{random.Int64N(chart.ScatterColumns), min(int64(50+12*random.NormFloat64()), 99)}]++
+		cells[cell{random.Int64N(chart.ScatterColumns), min(int64(50+12*random.NormFloat64()), 99)}]++
 	}
 	s := scatterOf()
 	for at, n := range cells {

@@ -53,7 +53,7 @@ func binding(firings []simulate.Firing) []string {
 // testdata/differences.txt with the reason.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	known := differences(t)
+	expected := differences(t)
 	exact, differing, total := 0, 0, 0
 	judge := func(line []byte) {
 		var c simulate.Case
@@ -64,14 +64,14 @@ func TestVectors(t *testing.T) {
 		want, got := binding(c.Expect), binding(firings)
 		if slices.Equal(want, got) {
 			exact++
-			if known[c.Name] != "" {
+			if expected[c.Name] != "" {
 				t.Errorf("%s is listed as different and is exact", c.Name)
 			}
 			return
 		}
 		differing++
 		tagged := slices.ContainsFunc(c.Tags, func(tag string) bool { return slices.Contains(quirks, tag) })
-		if !tagged || known[c.Name] == "" {
+		if !tagged || expected[c.Name] == "" {
 			t.Errorf("%s %v\n\twant %s\n\tgot  %s", c.Name, c.Tags, strings.Join(want, "\n\t     "), strings.Join(got, "\n\t     "))
 		}
 	}
@@ -83,14 +83,14 @@ func TestVectors(t *testing.T) {
 // differences are the cases that knowingly differ, with the reason.
 func differences(t *testing.T) map[string]string {
 	t.Helper()
-	known := map[string]string{}
+	expected := map[string]string{}
 	eachLine(t, "testdata/differences.txt", func(line []byte) {
 		name, reason, ok := strings.Cut(string(line), " ")
 		if ok && !strings.HasPrefix(name, "#") {
-			known[name] = strings.TrimSpace(reason)
+			expected[name] = strings.TrimSpace(reason)
 		}
 	})
-	return known
+	return expected
 }
 
 func TestMatching(t *testing.T) {

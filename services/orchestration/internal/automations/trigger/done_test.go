@@ -31,7 +31,7 @@ func TestFinishedIsAnOrderedMap(t *testing.T) {
 		}
 		set := func(id uuid.UUID, at int64) {
 			f.set(id, at)
-			if _, known := times[id]; !known {
+			if _, exists := times[id]; !exists {
 				if len(order) == limit {
 					dropOldest()
 				}
@@ -62,8 +62,8 @@ func TestFinishedIsAnOrderedMap(t *testing.T) {
 			},
 			"unknown": func(t *rapid.T) {
 				id := ids.Draw(t, "one")
-				_, known := times[id]
-				require.Equal(t, known, f.find(id) != nil)
+				_, exists := times[id]
+				require.Equal(t, exists, f.find(id) != nil)
 			},
 			"drop": func(t *rapid.T) {
 				if len(order) == 0 {
