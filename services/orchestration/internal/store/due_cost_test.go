@@ -117,4 +117,26 @@ func TestDueCost(t *testing.T) {
 		require.LessOrEqual(t, keys, int64(1010), command)
 		require.LessOrEqual(t, documents, int64(1010), command)
 	}
+
+	// A page costs the same however many came before it.
+	const ladder, page = 500, 20
+	first := now.Add(-30 * time.Second)
+	for i := range ladder {
+		insert(1, first.Add(time.Duration(i)*10*time.Millisecond), time.Time{})
+	}
+	commands = nil
+	after := first.Add(ladder / 2 * 10 * time.Millisecond)
+	found, err = watched.DueBetween(t.Context(), query.FlowRun, after, now, page)
+	require.NoError(t, err)
+	require.Len(t, found, page)
+	for _, command := range commands {
+		keys, documents := examined(command)
+		require.LessOrEqual(t, keys, int64(page+110), command) // Each document has a second effect, a second later.
+		require.LessOrEqual(t, documents, int64(page+110), command)
+	}
+	found, err = watched.DueBetween(t.Context(), query.FlowRun, after, after.Add(50*time.Millisecond), page)
+	require.NoError(t, err)
+	for _, d := range found {
+		require.True(t, d.Oldest.Before(after.Add(50*time.Millisecond)))
+	}
 }
