@@ -108,6 +108,11 @@ e2e-faults: ## inject faults into both forms under load, and print a table of th
 	ORCH_TEST_FAULTS=$(or $(FAULTS),full) ORCH_TEST_BROKER_AWAY=$(BROKER_AWAY) go test -count=1 -v -timeout=60m -tags=e2e \
 		-run='^Test(Faults|FaultsOfFiles|FaultsOfTenants|OutboxDrainsAfterAnOutageOfTheBroker)$$' $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-drain
+e2e-drain: ## measure how long 200,000 pending effects take after an outage of the broker, and fail beyond 60 s; BROKER_AWAY=20m
+	ORCH_TEST_FAULTS=full ORCH_TEST_BROKER_AWAY=$(or $(BROKER_AWAY),5s) go test -count=1 -v -timeout=60m -tags=e2e \
+		-run='^TestOutboxDrainsAfterAnOutageOfTheBroker$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: e2e-slots
 e2e-slots: ## kill clients and servers of both forms while 64 clients share eight slots, and count holders by the events
 	ORCH_TEST_SLOTS=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestSlots$$' $(TESTFLAGS) ./test/e2e
