@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -115,6 +116,9 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 	return nil
 }
 
+// bodyPrefix begins the published names of bodies whose keys are parameters of their own: an absent body lacks each required one.
+const bodyPrefix = "Body_"
+
 // absentBody handles a body that is empty, or null where null is not a value.
 func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) error {
 	data := d.Data
@@ -124,6 +128,12 @@ func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) er
 		m.Clear(f.desc)
 	case f.opts.GetDefault() != "" && !d.masked:
 		return ApplyDefault(m, f.desc)
+	case !optional && f.single() && f.kind == kindMessage && strings.HasPrefix(Shape(f.sub.desc).GetSchema(), bodyPrefix):
+		d.Data = []byte("{}")
+		d.message(m.Mutable(f.desc).Message(), f.sub, true)
+		for _, missing := range d.fieldErrors {
+			missing.Input = []byte("null")
+		}
 	case !optional:
 		d.addError("missing", "Field required", []byte("null"))
 	case f.single() && f.kind == kindMessage:

@@ -245,7 +245,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.flows = flows.New(o.store, cfg.Vocabulary, flush)
 	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup), deps.Admission)
 	pools := workpools.NewPools(workpools.PoolsDeps{
-		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Has, Flush: flush, Log: o.log,
+		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Data, Flush: flush, Log: o.log,
 		Notify:        workPoolNotifier(feeds.WorkPools(deps.Broker), o.log),
 		NotifyCleanup: workPoolNotifier(feeds.Cleanups(deps.Broker), o.log), CleanupLease: cfg.Cancellations.CleanupLease,
 	})

@@ -30,6 +30,9 @@ func TestWorkPoolsRefuseBadInput(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	require.Equal(t, 201, s.send("POST", "/work_pools/", `{"name":"p","type":"process"}`, nil).status)
+	blockType := s.visit(201, "POST /block_types/", `{"name":"x","slug":"x"}`).at("id").(string)
+	schema := s.visit(201, "POST /block_schemas/", `{"block_type_id":"`+blockType+`","fields":{"title":"x","type":"object","properties":{"foo":{"type":"string"}}}}`).at("id").(string)
+	block := s.visit(201, "POST /block_documents/", `{"name":"b","block_type_id":"`+blockType+`","block_schema_id":"`+schema+`","data":{"foo":"bar"}}`).at("id").(string)
 	for _, c := range []struct {
 		method, path, body string
 		status             int
@@ -39,13 +42,18 @@ func TestWorkPoolsRefuseBadInput(t *testing.T) {
 		{"POST", "/work_pools/", `{"name":"p"}`, 409, "A work pool with this name already exists."},
 		{"POST", "/work_pools/", `{"name":"a/b"}`, 422, ""},
 		{"POST", "/work_pools/", `{"name":""}`, 422, ""},
+		{"POST", "/work_pools/", `{"name":" "}`, 422, "name cannot be an empty string"},
+		{"POST", "/work_pools/", `{"name":"' ' "}`, 422, "name cannot be an empty string"},
 		{"POST", "/work_pools/", `{"name":"q","concurrency_limit":-1}`, 422, ""},
 		{"POST", "/work_pools/", `{"name":"q","more":1}`, 422, ""},
 		{"POST", "/work_pools/", `{"name":"q","base_job_template":{"variables":{"a":1}}}`, 422, "must contain both"},
-		{"POST", "/work_pools/", `{"name":"q","base_job_template":{"job_configuration":{"a":"{{ b }}"},"variables":{"properties":{"c":{}}}}}`, 422, "undeclared variable(s): b."},
+		{"POST", "/work_pools/", `{"name":"q","base_job_template":{"job_configuration":{"a":"{{ b }}"},"variables":{"properties":{"c":{}}}}}`, 422,
+			"The variables specified in the job configuration template must be present as properties in the variables schema. Your job configuration uses the following undeclared variable(s): b."},
 		{"POST", "/work_pools/", `{"name":"q","base_job_template":` + template(`{"b":{"type":"string","default":1}}`) + `}`, 422, "Validation failed for field 'b'"},
 		{"POST", "/work_pools/", `{"name":"q","base_job_template":` + template(`{"b":{"type":"none"}}`) + `}`, 422, "Invalid schema: "},
 		{"POST", "/work_pools/", `{"name":"q","base_job_template":` + template(`{"b":{"default":{"$ref":{"block_document_id":"x"}}}}`) + `}`, 404, "Block not found."},
+		{"POST", "/work_pools/", `{"name":"q","base_job_template":` + template(`{"b":{"type":"string","default":{"$ref":{"block_document_id":"`+block+`"}}}}`) + `}`, 422,
+			"Failure reason: {'foo': 'bar'} is not of type 'string'"},
 		{"POST", "/work_pools/", `{"name":"q","base_job_template":` + bomb() + `}`, 422, "too complex"},
 		{"POST", "/work_pools/", `{"name":"q","base_job_template":` + template(`{"b":{"$ref":"#/properties/b","default":1}}`) + `}`, 422, ""},
 		{"PATCH", "/work_pools/p", `{"base_job_template":{"job_configuration":{}}}`, 422, "must contain both"},
@@ -64,6 +72,8 @@ func TestWorkPoolsRefuseBadInput(t *testing.T) {
 		{"GET", "/work_pools/p/queues/none", ``, 404, "Work pool queue 'p/none' not found."},
 		{"DELETE", "/work_pools/p/queues/default", ``, 409, "default queue"},
 		{"POST", "/work_pools/p/workers/heartbeat", `{"name":""}`, 422, ""},
+		{"POST", "/work_pools/p/workers/heartbeat", ``, 422, `"missing","loc":["body","name"],"msg":"Field required","input":null`},
+		{"POST", "/variables/", `{"name":"` + strings.Repeat("x", 256) + `","value":1}`, 422, "Value should have at most 255 items after validation, not 256"},
 		{"POST", "/work_pools/p/workers/heartbeat", `{"name":"` + strings.Repeat("x", 2000) + `"}`, 422, ""},
 		{"POST", "/work_pools/none/workers/heartbeat", `{"name":"w"}`, 404, "not found"},
 		{"DELETE", "/work_pools/p/workers/none", ``, 404, "Worker not found."},

@@ -4187,6 +4187,8 @@ func Of(fullName string) string {
 		return "In a union without discriminator: the JSON key whose presence chooses this variant (rule 8b)."
 	case "orch.v1.RestField.max_bytes":
 		return "On free JSON: the maximum length of its compact text in bytes."
+	case "orch.v1.RestField.max_items":
+		return "On a string: its max_length counts a value that was checked, and the error says so."
 	case "orch.v1.RestField.max_key_length":
 		return "On a map: the maximum length of a key in characters."
 	case "orch.v1.RestField.min_length":

@@ -214,7 +214,8 @@ type RestField struct {
 	MinLength uint32 `protobuf:"varint,8,opt,name=min_length,json=minLength,proto3" json:"min_length,omitempty"`
 	MaxLength uint32 `protobuf:"varint,9,opt,name=max_length,json=maxLength,proto3" json:"max_length,omitempty"`
 	MinItems  uint32 `protobuf:"varint,10,opt,name=min_items,json=minItems,proto3" json:"min_items,omitempty"`
-	MaxItems  uint32 `protobuf:"varint,11,opt,name=max_items,json=maxItems,proto3" json:"max_items,omitempty"`
+	// On a string: its max_length counts a value that was checked, and the error says so.
+	MaxItems uint32 `protobuf:"varint,11,opt,name=max_items,json=maxItems,proto3" json:"max_items,omitempty"`
 	// The items of a list are a set.
 	Unique bool `protobuf:"varint,12,opt,name=unique,proto3" json:"unique,omitempty"`
 	// A regular expression (RE2) that must match somewhere in the string.

@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/google/uuid"
@@ -119,6 +120,19 @@ func (s *Service) Capabilities(ctx context.Context, ws, id uuid.UUID) ([]string,
 	}
 	schema, err := s.schemas.Get(ctx, ws, schemaID)
 	return schema.GetCapabilities(), err
+}
+
+// Data returns the data of a document without its secrets, and whether there is one of that id.
+func (s *Service) Data(ctx context.Context, ws, id uuid.UUID) (data json.RawMessage, there bool, err error) {
+	document, err := s.documents.Get(ctx, ws, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.present(ctx, ws, false, document)
+	return document.GetData(), err == nil, err
 }
 
 // Has reports whether a document of that id exists.

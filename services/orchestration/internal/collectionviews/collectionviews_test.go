@@ -52,7 +52,7 @@ func TestWorkerTypes(t *testing.T) {
 			require.Equal(t, "pip install "+packageName, worker.Install)
 			template, err := jobtemplate.Parse(worker.Template)
 			require.NoError(t, err, name)
-			require.NoError(t, template.CheckDefaults(), name)
+			require.NoError(t, template.CheckDefaults(nil), name)
 			given := map[string]any{}
 			for _, variable := range needs[name] {
 				given[variable] = "x"

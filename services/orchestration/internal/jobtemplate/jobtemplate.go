@@ -55,7 +55,8 @@ func Parse(raw []byte) (*Template, error) {
 		return nil, &FormError{"The `properties` of the `variables` must be an object."}
 	}
 	if undeclared := t.undeclared(configuration); len(undeclared) > 0 {
-		return nil, &FormError{"Your job configuration uses the following undeclared variable(s): " + strings.Join(undeclared, ", ") + "."}
+		return nil, &FormError{"The variables specified in the job configuration template must be present as properties in the variables schema. " +
+			"Your job configuration uses the following undeclared variable(s): " + strings.Join(undeclared, ", ") + "."}
 	}
 	return t, nil
 }

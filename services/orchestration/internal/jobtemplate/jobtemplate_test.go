@@ -69,14 +69,14 @@ func TestDefaultsFitTheirSchema(t *testing.T) {
 		`{"a":{"type":"text"}}`:                  "the schema is not valid",
 		`{"a":{"default":{"$ref":{"block_document_id":"6ba7b810-9dad-11d1-80b4-00c04fd430c8"}},"type":"string"}}`: "",
 	} {
-		err := parse(t, declaring(properties)).CheckDefaults()
+		err := parse(t, declaring(properties)).CheckDefaults(nil)
 		if want == "" {
 			require.NoError(t, err, properties)
 		} else {
 			require.ErrorContains(t, err, want, properties)
 		}
 	}
-	require.NoError(t, parse(t, `{}`).CheckDefaults())
+	require.NoError(t, parse(t, `{}`).CheckDefaults(nil))
 }
 
 func TestVariablesAreLayered(t *testing.T) {
@@ -109,9 +109,9 @@ func TestLargeTemplates(t *testing.T) {
 		}
 		return parse(t, declaring("{"+strings.Join(properties, ",")+"}"))
 	}
-	require.ErrorContains(t, with(50_000, 60).CheckDefaults(), "too complex")
+	require.ErrorContains(t, with(50_000, 60).CheckDefaults(nil), "too complex")
 	large := with(500, 10_000)
-	require.NoError(t, large.CheckDefaults())
+	require.NoError(t, large.CheckDefaults(nil))
 	require.ErrorContains(t, large.CheckVariables(true, []byte(`{"v7":1}`)), "field 'v7'")
 
 	var definitions []string
@@ -120,7 +120,7 @@ func TestLargeTemplates(t *testing.T) {
 	}
 	bomb := `{"job_configuration":{"a":"b"},"variables":{"properties":{"a":{"$ref":"#/definitions/d0","default":1}},"definitions":{` +
 		strings.Join(definitions, ",") + `,"d60":{"type":"string"}}}}`
-	require.ErrorContains(t, parse(t, bomb).CheckDefaults(), "too complex")
+	require.ErrorContains(t, parse(t, bomb).CheckDefaults(nil), "too complex")
 	cyclic := declaring(`{"a":{"$ref":"#/properties/a","default":1}}`)
-	require.Error(t, parse(t, cyclic).CheckDefaults())
+	require.Error(t, parse(t, cyclic).CheckDefaults(nil))
 }

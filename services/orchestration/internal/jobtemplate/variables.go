@@ -9,9 +9,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 )
 
-// CheckDefaults checks the defaults of a template against its own schema. The error is a *parameters.SchemaError when the
+// CheckDefaults checks the defaults of a template against its own schema. blocks are the data of those that defaults refer to, by id as it
+// was written. The error is a *parameters.SchemaError when the
 // schema is none, and a *parameters.InvalidError when a default does not fit.
-func (t *Template) CheckDefaults() error {
+func (t *Template) CheckDefaults(blocks map[string]json.RawMessage) error {
 	if len(t.variables) == 0 {
 		return nil
 	}
@@ -19,7 +20,7 @@ func (t *Template) CheckDefaults() error {
 	if err != nil {
 		return err
 	}
-	values, _, err := t.defaults(nil)
+	values, _, err := t.defaults(nil, blocks)
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func (t *Template) CheckVariables(required bool, layers ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	values, invalid, err := t.defaults(partial)
+	values, invalid, err := t.defaults(partial, nil)
 	if err != nil {
 		return err
 	}
@@ -55,12 +56,15 @@ func (t *Template) CheckVariables(required bool, layers ...[]byte) error {
 	return t.validate(schema, values)
 }
 
-// defaults are the plain defaults of the variables. With a schema, those that do not fit are left out, and invalid says so.
-func (t *Template) defaults(schema *parameters.Schema) (values map[string]json.RawMessage, invalid bool, err error) {
+// defaults are the defaults of the variables, but for those that refer to other blocks. With a schema, those that do not fit are left out, and invalid says so.
+func (t *Template) defaults(schema *parameters.Schema, blocks map[string]json.RawMessage) (values map[string]json.RawMessage, invalid bool, err error) {
 	values = map[string]json.RawMessage{}
 	for name := range t.properties {
 		value, block, ok := t.defaultOf(name)
-		if !ok || block != "" {
+		if block != "" {
+			value, ok = blocks[block]
+		}
+		if !ok {
 			continue
 		}
 		if schema != nil {

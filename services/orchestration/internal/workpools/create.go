@@ -24,6 +24,9 @@ func (s *Service) CreateWorkPool(ctx context.Context, r *orchv1.CreateWorkPoolRe
 		return nil, err
 	}
 	create := r.GetWorkPool()
+	if strings.Trim(create.GetName(), `'" `) == "" {
+		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, name cannot be an empty string", "name"))
+	}
 	if reserved(create.GetName()) {
 		return nil, rpc.Detail(http.StatusForbidden, "Work pools starting with 'Prefect' are reserved for internal use.")
 	}

@@ -2,6 +2,7 @@ package workpools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -63,7 +64,7 @@ func counting(t *testing.T) (*world, *commands) {
 	w.store = s
 	w.service = New(NewPools(PoolsDeps{
 		Store: s, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
-		Block: func(context.Context, uuid.UUID, uuid.UUID) (bool, error) { return false, nil },
+		Block: func(context.Context, uuid.UUID, uuid.UUID) (json.RawMessage, bool, error) { return nil, false, nil },
 	}), idle{})
 	w.ctx = requesttest.Incoming(t, w.ws)
 	return w, counted

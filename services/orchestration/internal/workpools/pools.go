@@ -3,6 +3,7 @@ package workpools
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,8 +23,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Block tells whether a workspace has a block of that id.
-type Block func(ctx context.Context, ws, id uuid.UUID) (bool, error)
+// Block returns the data of a workspace's block, without secrets, and whether there is one of that id.
+type Block func(ctx context.Context, ws, id uuid.UUID) (data json.RawMessage, there bool, err error)
 
 // Notify tells the channels of a pool's workers that the pool was changed.
 type Notify func(ws, pool uuid.UUID)

@@ -2,6 +2,7 @@ package workpools
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -23,11 +24,12 @@ func (p *Pools) checkTemplate(ctx context.Context, ws uuid.UUID, raw []byte, def
 	if err != nil || !defaults {
 		return err
 	}
+	blocks := map[string]json.RawMessage{}
 	for _, block := range template.Blocks() {
 		id, err := uuid.Parse(block)
 		there := err == nil
 		if there {
-			if there, err = p.block(ctx, ws, id); err != nil {
+			if blocks[block], there, err = p.block(ctx, ws, id); err != nil {
 				return err
 			}
 		}
@@ -35,7 +37,7 @@ func (p *Pools) checkTemplate(ctx context.Context, ws uuid.UUID, raw []byte, def
 			return rpc.Detail(http.StatusNotFound, "Block not found.")
 		}
 	}
-	return misfit(template.CheckDefaults(), "Validation failed for work pool's job variable defaults: ")
+	return misfit(template.CheckDefaults(blocks), "Validation failed for work pool's job variable defaults: ")
 }
 
 // CheckJobVariables refuses job variables that do not fit the template of a pool. Layers are the deployment's variables

@@ -2,6 +2,7 @@ package workpools
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func newWorld(t testing.TB) *world {
 	w.store = storetest.Embedded(t, w.clock)
 	w.service = New(NewPools(PoolsDeps{
 		Store: w.store, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
-		Block: func(context.Context, uuid.UUID, uuid.UUID) (bool, error) { return false, nil },
+		Block: func(context.Context, uuid.UUID, uuid.UUID) (json.RawMessage, bool, error) { return nil, false, nil },
 	}), idle{})
 	w.ctx = requesttest.Incoming(t, w.ws)
 	return w
