@@ -38,6 +38,11 @@ func New(s *store.Store, block Capabilities) *Service {
 // keepsResults is the capability that a block needs to store results.
 const keepsResults = "write-path"
 
+// Imported gives the default result storage of another server the id of its document.
+func Imported(ws uuid.UUID, storage *orchv1.ServerDefaultResultStorage) {
+	storage.Id = storageID(ws).String()
+}
+
 // storageID derives the id of a workspace's default result storage document, so concurrent writers cannot create two.
 func storageID(ws uuid.UUID) uuid.UUID { return uuid.NewSHA1(ws, []byte("default_result_storage")) }
 

@@ -16,11 +16,16 @@ func (s *Service) Show(run *orchv1.TaskRun) *orchv1.TaskRun {
 // offer queues a deferred run for task workers, and dequeues it when it leaves that state. The queue is a field of the
 // run, so one write changes both.
 func offer(t *rules.TaskTransition) {
-	state := t.Run.GetState()
 	t.Run.OfferAt, t.Run.Claim = nil, nil
-	if state.GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && state.GetStateDetails().GetDeferred() {
+	if waits(t.Run) {
 		t.Run.OfferAt = timestamppb.New(t.Now)
 	}
+}
+
+// waits reports whether a run waits for a task worker.
+func waits(run *orchv1.TaskRun) bool {
+	state := run.GetState()
+	return state.GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && state.GetStateDetails().GetDeferred()
 }
 
 // announce wakes a task worker for a stored run.
