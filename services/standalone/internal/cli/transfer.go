@@ -19,13 +19,15 @@ func exportCommand() *cobra.Command {
 }
 
 func importCommand() *cobra.Command {
-	return transferCommand(&cobra.Command{
+	cmd := transferCommand(&cobra.Command{
 		Use:   "import --from URI",
 		Short: "Copy a database of a MongoDB server into a new data directory",
 	}, "from", "the database",
 		func(ctx context.Context, dataDir, uri, database string, progress standalone.Progress, log *slog.Logger) error {
 			return standalone.Import(ctx, uri, database, dataDir, progress, log)
 		})
+	cmd.AddCommand(importPrefectCommand())
+	return cmd
 }
 
 // transferCommand completes a command that copies between a data directory and a MongoDB server, whose address a flag
