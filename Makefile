@@ -258,6 +258,10 @@ test-generated-clients: $(VENV)/generators ## generate a Python and a Go client 
 e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Prefect
 	ORCH_TEST_PREFECT=$(VENV)/prefect/bin/prefect go test -count=1 -timeout=10m -v -tags=e2e,python -run='^TestStockCommandLine$$' $(TESTFLAGS) ./test/e2e/...
 
+.PHONY: e2e-import
+e2e-import: $(VENV)/prefect-3.9 ## import databases of the Python server with 50,000 runs, on SQLite and PostgreSQL, and compare both servers; IMPORTFLAGS="-import.runs=1000"
+	ORCH_TEST_PREFECT=$(VENV)/prefect-3.9 go test -count=1 -timeout=60m -v -tags=e2e,python -run='^TestImportPrefect$$' $(TESTFLAGS) ./test/e2e $(IMPORTFLAGS)
+
 .PHONY: e2e-terraform
 e2e-terraform: ## apply a configuration by Terraform with Prefect's provider, whose program is in the directory PROVIDER, in each vocabulary
 	ORCH_TEST_TERRAFORM_PROVIDER=$(abspath $(PROVIDER)) go test -count=1 -timeout=10m -v -tags=e2e -run='^TestTerraform$$' $(TESTFLAGS) ./test/e2e

@@ -17,6 +17,15 @@ import (
 // ErrNoPostgres means that this machine has no Postgres.
 var ErrNoPostgres = errors.New("the programs initdb and postgres are missing: install Debian's package postgresql (apt-get update && apt-get install postgresql)")
 
+// StartPostgres starts a new database cluster, and returns its URL and what stops it.
+func StartPostgres() (url string, stop func() error, err error) {
+	s := &Server{Name: "postgres"}
+	if url, err = s.postgres(); err != nil {
+		return "", nil, errors.Join(err, s.Stop())
+	}
+	return url, s.Stop, nil
+}
+
 // postgres starts a new database cluster with default settings, and returns its URL. The server's Stop stops it and
 // deletes its files.
 func (s *Server) postgres() (string, error) {

@@ -38,14 +38,14 @@ func schedules(ctx context.Context, s *Source) (finish, error) {
 	broken := map[string]error{} // By deployment.
 	kind := Kind{Name: "schedules", table: "deployment_schedule", resource: &orchv1.DeploymentSchedule{}}
 	err = s.Each(ctx, kind, func(r Row) error {
-		of := deployment[r.ID]
+		owner := deployment[r.ID]
 		schedule, ok := r.Resource.(*orchv1.DeploymentSchedule)
 		if !ok {
-			broken[of] = fmt.Errorf("schedule %s: %w", r.ID, r.Err)
+			broken[owner] = fmt.Errorf("schedule %s: %w", r.ID, r.Err)
 			return nil
 		}
-		schedule.DeploymentId = &of
-		all[of] = append(all[of], schedule)
+		schedule.DeploymentId = &owner
+		all[owner] = append(all[owner], schedule)
 		return nil
 	})
 	if err != nil {

@@ -1,0 +1,254 @@
+//go:build e2e && python
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/test/bench/beside"
+)
+
+var importRuns = flag.Int("import.runs", 50_000, "flow runs of the Prefect databases that TestImportPrefect imports")
+
+// TestImportPrefect imports databases that the Python server made, on SQLite and on PostgreSQL. It kills an import in the middle and
+// continues it, and compares the responses of both servers field by field on a sample. It prints how long an import takes.
+func TestImportPrefect(t *testing.T) {
+	environment := os.Getenv("ORCH_TEST_PREFECT")
+	if environment == "" {
+		t.Skip("ORCH_TEST_PREFECT names no environment with the Python server")
+	}
+	t.Run("sqlite", func(t *testing.T) {
+		i := &prefectImport{t: t, environment: environment, home: t.TempDir()}
+		path := filepath.Join(i.home, "prefect.db")
+		i.database, i.driver = "sqlite:///"+path, "sqlite+aiosqlite:///"+path
+		i.verify()
+	})
+	t.Run("postgresql", func(t *testing.T) {
+		url, stop, err := beside.StartPostgres()
+		if errors.Is(err, beside.ErrNoPostgres) {
+			t.Skip(err)
+		}
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, stop()) })
+		i := &prefectImport{t: t, environment: environment, home: t.TempDir(), database: url}
+		i.driver = strings.Replace(url, "postgresql:", "postgresql+asyncpg:", 1)
+		i.verify()
+	})
+}
+
+// prefectImport is an import of one database.
+type prefectImport struct {
+	t                 *testing.T
+	environment, home string
+	database          string // As `orch import prefect` takes it.
+	driver            string // As the Python server takes it.
+	reference, ours   string
+}
+
+func (i *prefectImport) verify() {
+	i.python(filepath.Join(i.environment, "bin", "python"),
+		filepath.Join("..", "..", "services", "standalone", "internal", "prefectdb", "testdata", "generate.py"), i.driver, fmt.Sprint(*importRuns))
+
+	whole := filepath.Join(i.home, "whole")
+	began := time.Now()
+	report, cpu := i.orch(whole)
+	i.t.Logf("%d flow runs: %s, %s of processor time\n%s", *importRuns, time.Since(began).Round(100*time.Millisecond), cpu.Round(100*time.Millisecond), report)
+	require.NotContains(i.t, report, "refused:")
+
+	killed := filepath.Join(i.home, "killed")
+	p := Start(i.t, "orch import", nil, programs.Path("orch"), "import", "prefect", "--from", i.database, "--data-dir", killed)
+	ctx, cancel := context.WithTimeout(i.t.Context(), 10*time.Minute)
+	defer cancel()
+	_, err := p.LineWith(ctx, "task runs")
+	require.NoError(i.t, err)
+	p.Kill()
+	continued, _ := i.orch(killed)
+	require.NotContains(i.t, continued, "refused:")
+	i.t.Logf("continued after kill -9:\n%s", continued)
+
+	i.startReference()
+	for name, dir := range map[string]string{"whole": whole, "killed": killed} {
+		server := StartSingle(i.t, programs, dir)
+		i.ours = server.API()
+		for _, q := range i.questions() {
+			i.compare(name, q)
+		}
+		server.Stop(i.t)
+	}
+}
+
+// python runs a program of the environment.
+func (i *prefectImport) python(program string, args ...string) {
+	cmd := exec.CommandContext(i.t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "PREFECT_HOME="+i.home, "DO_NOT_TRACK=1")
+	out, err := cmd.CombinedOutput()
+	require.NoError(i.t, err, string(out))
+}
+
+// orch runs an import to its end.
+func (i *prefectImport) orch(dir string) (report string, cpu time.Duration) {
+	cmd := exec.CommandContext(i.t.Context(), programs.Path("orch"), "import", "prefect", "--from", i.database, "--data-dir", dir)
+	var out, progress bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &progress
+	require.NoError(i.t, cmd.Run(), "%s%s", out.String(), progress.String())
+	return out.String(), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
+// startReference starts the Python server on the database, without the services that change it.
+func (i *prefectImport) startReference() {
+	host, port, _ := strings.Cut(FreeAddress(i.t), ":")
+	p := Start(i.t, "prefect server", []string{
+		"PREFECT_HOME=" + i.home, "PREFECT_API_DATABASE_CONNECTION_URL=" + i.driver, "PREFECT_SERVER_UI_ENABLED=false",
+		"PREFECT_SERVER_ANALYTICS_ENABLED=false", "DO_NOT_TRACK=1",
+	}, filepath.Join(i.environment, "bin", "prefect"), "server", "start", "--no-services", "--host", host, "--port", port)
+	i.t.Cleanup(p.Kill)
+	i.reference = "http://" + host + ":" + port + "/api"
+	require.Eventually(i.t, func() bool {
+		r, err := http.NewRequestWithContext(i.t.Context(), http.MethodGet, i.reference+"/health", nil)
+		if err != nil {
+			return false
+		}
+		response, err := http.DefaultClient.Do(r)
+		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	}, 5*time.Minute, 100*time.Millisecond)
+}
+
+// question is a request whose responses must be equal.
+type question struct {
+	// method is POST if it is empty, and the body an empty object.
+	method, path, body string
+	// except are members that differ, by their names at any depth.
+	except []string
+	// more says that Orch has further resources of its own.
+	more bool
+}
+
+// questions asks for everything that a server has few of, and for a sample of runs that have ended with all that belongs to them.
+func (i *prefectImport) questions() []question {
+	var names []string
+	for n := 0; n < *importRuns; n += max(1, *importRuns/100) {
+		for _, ended := range []int{0, 1, 3, 9} { // See HISTORIES in generate.py.
+			if run := n - n%10 + ended; run < *importRuns {
+				names = append(names, fmt.Sprintf("run-%d", run))
+			}
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	names = names[:min(len(names), 200)]
+	list, err := json.Marshal(names)
+	require.NoError(i.t, err)
+	all := []question{
+		{path: "/flows/filter"},
+		// The scheduler goes on with them.
+		{path: "/deployments/filter", except: []string{"updated"}},
+		{path: "/work_pools/filter", except: []string{"status", "updated"}},
+		{path: "/work_pools/pool/queues/filter", except: []string{"status", "updated"}},
+		{path: "/variables/filter"},
+		{path: "/saved_searches/filter"},
+		{path: "/concurrency_limits/filter", body: `{"limit": 100}`},
+		// Limits of tags are among them.
+		{path: "/v2/concurrency_limits/filter", more: true},
+		// The start of the Python server touches its own types, and Orch has a schema of its own.
+		{path: "/block_types/filter", except: []string{"updated"}},
+		{path: "/block_schemas/filter", except: []string{"updated"}, more: true},
+		{path: "/block_documents/filter", body: `{"include_secrets": true}`, except: []string{"updated"}},
+		// Triggers have new ids.
+		{path: "/automations/filter", except: []string{"id"}},
+		{path: "/artifacts/latest/filter"},
+		{path: "/flow_runs/filter", body: `{"sort": "NAME_ASC", "flow_runs": {"name": {"any_": ` + string(list) + `}}}`},
+	}
+	var runs []struct{ ID string }
+	require.NoError(i.t, json.Unmarshal(i.ask(i.reference, all[len(all)-1]), &runs))
+	require.Len(i.t, runs, len(names))
+	for _, run := range runs[:min(len(runs), 30)] {
+		filter := `{"flow_runs": {"id": {"any_": ["` + run.ID + `"]}}}`
+		tasks := question{path: "/task_runs/filter", body: filter}
+		all = append(all,
+			tasks,
+			question{method: http.MethodGet, path: "/flow_run_states/?flow_run_id=" + run.ID},
+			question{path: "/artifacts/filter", body: filter},
+			question{path: "/logs/filter", body: `{"logs": {"flow_run_id": {"any_": ["` + run.ID + `"]}}}`},
+			question{path: "/events/filter", body: `{"filter": {"any_resource": {"id": ["prefect.flow-run.` + run.ID + `"]}}}`},
+		)
+		var found []struct{ ID string }
+		require.NoError(i.t, json.Unmarshal(i.ask(i.reference, tasks), &found))
+		for _, task := range found {
+			all = append(all, question{method: http.MethodGet, path: "/task_run_states/?task_run_id=" + task.ID})
+		}
+	}
+	return all
+}
+
+func (i *prefectImport) ask(server string, q question) []byte {
+	if q.method == "" {
+		q.method, q.body = http.MethodPost, cmp.Or(q.body, "{}")
+	}
+	r, err := http.NewRequestWithContext(i.t.Context(), q.method, server+q.path, strings.NewReader(q.body))
+	require.NoError(i.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(i.t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(i.t, err)
+	require.Equal(i.t, http.StatusOK, response.StatusCode, "%s %s: %s", server, q.path, body)
+	return body
+}
+
+// compare asks both servers. Lists of resources have the order of their ids.
+func (i *prefectImport) compare(name string, q question) {
+	var answers [2]any
+	for n, server := range []string{i.reference, i.ours} {
+		require.NoError(i.t, json.Unmarshal(i.ask(server, q), &answers[n]))
+	}
+	if theirs, ok := answers[0].([]any); ok && q.more {
+		ours, _ := answers[1].([]any)
+		answers[1] = slices.DeleteFunc(ours, func(v any) bool {
+			return !slices.ContainsFunc(theirs, func(other any) bool { return idOf(other) == idOf(v) })
+		})
+	}
+	answers[0], answers[1] = plain(answers[0], q.except), plain(answers[1], q.except)
+	require.Equal(i.t, answers[0], answers[1], "%s: %s %s", name, q.path, q.body)
+}
+
+// plain removes members, and sorts lists of resources.
+func plain(v any, except []string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(key string, _ any) bool { return slices.Contains(except, key) })
+		for key := range v {
+			v[key] = plain(v[key], except)
+		}
+	case []any:
+		slices.SortStableFunc(v, func(a, b any) int { return cmp.Compare(idOf(a), idOf(b)) })
+		for n := range v {
+			v[n] = plain(v[n], except)
+		}
+	}
+	return v
+}
+
+func idOf(v any) string {
+	resource, _ := v.(map[string]any)
+	id, _ := resource["id"].(string)
+	return id
+}
