@@ -41,8 +41,10 @@ func TestCompression(t *testing.T) {
 		"too large":        {s2Header, s2.Encode(nil, make([]byte, maxDecompressed+1))},
 		"unknown encoding": {nats.Header{headerContentEncoding: {"gzip"}}, frame},
 	} {
-		_, err := decompress(nil, damaged.header, damaged.data)
-		require.ErrorIs(t, err, errDecompress, name)
+		t.Run(name, func(t *testing.T) {
+			_, err := decompress(nil, damaged.header, damaged.data)
+			require.ErrorIs(t, err, errDecompress, name)
+		})
 	}
 }
 

@@ -109,16 +109,18 @@ func TestHintsOfIndexesWithoutAllMatchesAreRefused(t *testing.T) {
 		name    string
 		implied D
 	}{{"partial", D{{Key: "a", Value: M{"$gte": 0}}}}, {"sparse", D{{Key: "b", Value: 1}}}} {
-		n, err := c.CountDocuments(ctx, hint.implied, options.Count().SetHint(hint.name))
-		require.NoError(t, err)
-		require.EqualValues(t, 1, n)
-		var refused mongo.ServerError
-		_, err = c.CountDocuments(ctx, D{}, options.Count().SetHint(hint.name))
-		require.ErrorAs(t, err, &refused)
-		require.True(t, refused.HasErrorCode(2), "%v", err)
-		require.ErrorAs(t, c.FindOne(ctx, D{{Key: "c", Value: 2}}, options.FindOne().SetHint(hint.name)).Err(), &refused)
-		require.ErrorAs(t, c.Distinct(ctx, "a", D{}, options.Distinct().SetHint(hint.name)).Err(), &refused)
-		_, err = c.UpdateOne(ctx, D{{Key: "c", Value: nil}}, M{"$set": M{"c": 1}}, options.UpdateOne().SetHint(hint.name))
-		require.ErrorAs(t, err, &refused)
+		t.Run(hint.name, func(t *testing.T) {
+			n, err := c.CountDocuments(ctx, hint.implied, options.Count().SetHint(hint.name))
+			require.NoError(t, err)
+			require.EqualValues(t, 1, n)
+			var refused mongo.ServerError
+			_, err = c.CountDocuments(ctx, D{}, options.Count().SetHint(hint.name))
+			require.ErrorAs(t, err, &refused)
+			require.True(t, refused.HasErrorCode(2), "%v", err)
+			require.ErrorAs(t, c.FindOne(ctx, D{{Key: "c", Value: 2}}, options.FindOne().SetHint(hint.name)).Err(), &refused)
+			require.ErrorAs(t, c.Distinct(ctx, "a", D{}, options.Distinct().SetHint(hint.name)).Err(), &refused)
+			_, err = c.UpdateOne(ctx, D{{Key: "c", Value: nil}}, M{"$set": M{"c": 1}}, options.UpdateOne().SetHint(hint.name))
+			require.ErrorAs(t, err, &refused)
+		})
 	}
 }

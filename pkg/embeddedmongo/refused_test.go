@@ -63,7 +63,9 @@ func TestWhatMongoDBRefuses(t *testing.T) {
 		{`{"update": "c", "updates": [{"q": {"_id": 9, "g.x": 1, "g": {}}, "u": {"$set": {"z": 1}}, "upsert": true}]}`, 54},
 		{`{"update": "c", "updates": [{"q": {"_id": 1}, "u": [{"$set": {"g": 1, "g.x": 2}}]}]}`, 40176},
 	} {
-		require.Equal(t, c.code, refusal(t, db, c.command), c.command)
+		t.Run(c.command, func(t *testing.T) {
+			require.Equal(t, c.code, refusal(t, db, c.command), c.command)
+		})
 	}
 }
 

@@ -67,9 +67,11 @@ func TestCommandsOnAStalledDiskEndWithTheirContext(t *testing.T) {
 			return err
 		}},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		require.ErrorIs(t, command.execute(ctx), context.DeadlineExceeded, command.name)
-		cancel()
+		t.Run(command.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			require.ErrorIs(t, command.execute(ctx), context.DeadlineExceeded, command.name)
+			cancel()
+		})
 	}
 	resume()
 	require.Eventually(t, func() bool {

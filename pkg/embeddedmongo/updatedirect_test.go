@@ -2,6 +2,7 @@ package embeddedmongo_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,9 +34,11 @@ func TestUpdateWithoutConnection(t *testing.T) {
 		{D{{Key: "_id", Value: 2}}, D{{Key: "$bad", Value: 1}}},                                      // Refused.
 		{D{{Key: "_id", Value: 2}}, D{{Key: "$push", Value: D{{Key: "list", Value: "an element"}}}}}, // Executed although others failed.
 	} {
-		raw, err := bson.Marshal(D{{Key: "q", Value: one.filter}, {Key: "u", Value: one.update}})
-		require.NoError(t, err)
-		updates = append(updates, raw)
+		t.Run(fmt.Sprint(one.filter), func(t *testing.T) {
+			raw, err := bson.Marshal(D{{Key: "q", Value: one.filter}, {Key: "u", Value: one.update}})
+			require.NoError(t, err)
+			updates = append(updates, raw)
+		})
 	}
 	driven := cl.Database("d").RunCommand(ctx, D{{Key: "update", Value: "driven"}, {Key: "ordered", Value: false}, {Key: "updates", Value: updates}})
 	want, _ := driven.Raw()

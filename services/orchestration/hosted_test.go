@@ -192,13 +192,15 @@ func TestPlansGate(t *testing.T) {
 				err  error
 				want bool
 			}{"bind": {bind(), test.bind}, "custom role": {custom(), test.custom}, "service account": {another(), test.another}} {
-				if got.want {
-					require.NoError(t, got.err, "%s on %s", what, test.plan)
-					continue
-				}
-				code, text := status(got.err)
-				require.Equal(t, 403, code, "%s on %s", what, test.plan)
-				require.Contains(t, text, test.plan)
+				t.Run(what, func(t *testing.T) {
+					if got.want {
+						require.NoError(t, got.err, "%s on %s", what, test.plan)
+						return
+					}
+					code, text := status(got.err)
+					require.Equal(t, 403, code, "%s on %s", what, test.plan)
+					require.Contains(t, text, test.plan)
+				})
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func withoutSubtests(t *testing.T, path string, text []byte) []string {
 				}
 			case *ast.RangeStmt:
 				name, ok := n.X.(*ast.Ident)
-				if (isTable(n.X) || ok && tables[name.Name]) && !calls(n.Body, "Run") && calls(n.Body, "Error", "Errorf", "Fatal", "Fatalf", "require") {
+				if (isTable(n.X) || ok && tables[name.Name]) && !calls(n.Body, "Run") && calls(n.Body, "Error", "Errorf", "Fatal", "Fatalf", "require", "synctest") {
 					found = append(found, fmt.Sprintf("%s: %s checks cases without t.Run", set.Position(n.Pos()), test.Name.Name))
 				}
 			}
@@ -75,10 +75,14 @@ func isTable(e ast.Expr) bool {
 	return ok
 }
 
-// calls reports whether a loop calls a method of one of these names, or a function of a package of one of them.
+// calls reports whether a loop calls a method of one of these names, or a function of a package of one of them. Calls in function literals
+// do not count: a loop may start goroutines.
 func calls(body ast.Node, names ...string) bool {
 	found := false
 	ast.Inspect(body, func(n ast.Node) bool {
+		if _, isFunc := n.(*ast.FuncLit); isFunc {
+			return false
+		}
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
@@ -119,6 +123,7 @@ func TestWithoutSubtests(t *testing.T) {
 		"variable":         {"cases := []struct{a int}{{1}, {2}}\nfor _, c := range cases { require.Zero(t, c.a) }", 1},
 		"subtests":         {"for _, c := range []struct{a int}{{1}, {2}} { t.Run(name, func(t *testing.T) { require.Zero(t, c.a) }) }", 0},
 		"preparation":      {"for _, c := range []struct{a int}{{1}, {2}} { insert(c) }", 0},
+		"goroutines":       {"for _, c := range []struct{a int}{{1}, {2}} { group.Go(func() { require.Zero(t, c.a) }) }", 0},
 		"list of values":   {"for _, c := range []int{1, 2} { require.Zero(t, c) }", 0},
 		"list of one case": {"for _, c := range []struct{a int}{{1}} { require.Zero(t, c.a) }", 0},
 	} {

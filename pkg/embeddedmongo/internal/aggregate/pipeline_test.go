@@ -99,12 +99,14 @@ func TestLeadingStagesAreTheQuery(t *testing.T) {
 		`[{"$match": {"a": 1}}, {"$group": {"_id": 1, "n": {"$sum": 2}}}]`:    {left: 1},
 		`[{"$group": {"_id": 1, "n": {"$sum": 1}}}, {"$match": {"n": 1}}]`:    {left: 2},
 	} {
-		p, err := compile(t, stages)
-		require.NoError(t, err, stages)
-		require.Len(t, p.stages, want.left, stages)
-		require.Equal(t, want.skip, p.Query.Skip, stages)
-		require.Equal(t, want.limit, p.Query.Limit, stages)
-		require.Equal(t, want.count, p.CountField, stages)
+		t.Run(stages, func(t *testing.T) {
+			p, err := compile(t, stages)
+			require.NoError(t, err, stages)
+			require.Len(t, p.stages, want.left, stages)
+			require.Equal(t, want.skip, p.Query.Skip, stages)
+			require.Equal(t, want.limit, p.Query.Limit, stages)
+			require.Equal(t, want.count, p.CountField, stages)
+		})
 	}
 }
 

@@ -117,11 +117,13 @@ func TestEval(t *testing.T) {
 		{`{"$dateToString": {"date": "$d", "format": "%Y/%m/%d %H:%M:%S.%L %j %u %%"}}`, `"2024/02/29 13:14:15.678 060 4 %"`},
 		{`"$$NOW"`, `{"$date": {"$numberLong": "1000"}}`},
 	} {
-		x, err := Compile(val(t, tc.x))
-		require.NoError(t, err, tc.x)
-		v, err := x(&Env{Root: val(t, input).Doc(), Now: 1000})
-		require.NoError(t, err, tc.x)
-		require.Equal(t, value.Format(val(t, tc.want)), value.Format(v), tc.x)
+		t.Run(tc.x, func(t *testing.T) {
+			x, err := Compile(val(t, tc.x))
+			require.NoError(t, err, tc.x)
+			v, err := x(&Env{Root: val(t, input).Doc(), Now: 1000})
+			require.NoError(t, err, tc.x)
+			require.Equal(t, value.Format(val(t, tc.want)), value.Format(v), tc.x)
+		})
 	}
 }
 

@@ -73,18 +73,20 @@ func TestMatch(t *testing.T) {
 		{`{"$comment": "x", "a": {"$eq": 1, "$comment": "y"}}`, `{"a": 1}`, `{"a": 2}`},
 		{`{"a": {"$ref": "x", "$id": 1}}`, `{"a": {"$ref": "x", "$id": 1}}`, `{}`},
 	} {
-		f, err := Compile(doc(t, tc.filter), 0)
-		require.NoError(t, err, tc.filter)
-		if tc.yes != "" {
-			ok, err := f.Match(doc(t, tc.yes))
-			require.NoError(t, err)
-			require.True(t, ok, "%s must match %s", tc.filter, tc.yes)
-		}
-		if tc.no != "" {
-			ok, err := f.Match(doc(t, tc.no))
-			require.NoError(t, err)
-			require.False(t, ok, "%s must not match %s", tc.filter, tc.no)
-		}
+		t.Run(tc.filter, func(t *testing.T) {
+			f, err := Compile(doc(t, tc.filter), 0)
+			require.NoError(t, err, tc.filter)
+			if tc.yes != "" {
+				ok, err := f.Match(doc(t, tc.yes))
+				require.NoError(t, err)
+				require.True(t, ok, "%s must match %s", tc.filter, tc.yes)
+			}
+			if tc.no != "" {
+				ok, err := f.Match(doc(t, tc.no))
+				require.NoError(t, err)
+				require.False(t, ok, "%s must not match %s", tc.filter, tc.no)
+			}
+		})
 	}
 }
 

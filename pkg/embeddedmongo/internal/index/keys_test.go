@@ -45,30 +45,32 @@ func TestEntries(t *testing.T) {
 		{doc: `{"a": [{"b": 1, "c": 2}, {"b": 3, "c": 4}]}`, paths: []string{"a.b", "a.c"}, keys: 2, multikey: 3},
 		{doc: `{"a": [1], "b": [2]}`, paths: []string{"a", "b"}, parallel: "a and b"},
 	} {
-		var fields []Field
-		for _, path := range c.paths {
-			fields = append(fields, NewField(path, false))
-		}
-		d := doc(t, c.doc)
-		got := Entries(d, fields)
-		var memory Memory
-		memory.Parse(nil, doc(t, `{"a": 9, "b": [9]}`))
-		for range 2 { // The second time from the parsed elements, beside those of another version.
-			derived := EntriesIn(&memory, d, fields)
-			require.Equal(t, got.Keys, derived.Keys, c.doc)
-			require.Equal(t, got.Multikey, derived.Multikey, c.doc)
-			memory.Reset()
-			memory.Parse(doc(t, `{"a": 9, "b": [9]}`), d)
-		}
-		require.Len(t, got.Keys, c.keys, c.doc)
-		require.Equal(t, c.parallel, got.Parallel, c.doc)
-		if c.parallel == "" {
-			require.Equal(t, c.multikey, got.Multikey, c.doc)
-			require.Equal(t, c.allNull, got.AllNull, c.doc)
-		}
-		for i := 1; i < len(got.Keys); i++ {
-			require.Negative(t, bytes.Compare(got.Keys[i-1], got.Keys[i]), c.doc)
-		}
+		t.Run(c.doc, func(t *testing.T) {
+			var fields []Field
+			for _, path := range c.paths {
+				fields = append(fields, NewField(path, false))
+			}
+			d := doc(t, c.doc)
+			got := Entries(d, fields)
+			var memory Memory
+			memory.Parse(nil, doc(t, `{"a": 9, "b": [9]}`))
+			for range 2 { // The second time from the parsed elements, beside those of another version.
+				derived := EntriesIn(&memory, d, fields)
+				require.Equal(t, got.Keys, derived.Keys, c.doc)
+				require.Equal(t, got.Multikey, derived.Multikey, c.doc)
+				memory.Reset()
+				memory.Parse(doc(t, `{"a": 9, "b": [9]}`), d)
+			}
+			require.Len(t, got.Keys, c.keys, c.doc)
+			require.Equal(t, c.parallel, got.Parallel, c.doc)
+			if c.parallel == "" {
+				require.Equal(t, c.multikey, got.Multikey, c.doc)
+				require.Equal(t, c.allNull, got.AllNull, c.doc)
+			}
+			for i := 1; i < len(got.Keys); i++ {
+				require.Negative(t, bytes.Compare(got.Keys[i-1], got.Keys[i]), c.doc)
+			}
+		})
 	}
 }
 
@@ -86,15 +88,17 @@ func TestSortKeysOrderDocuments(t *testing.T) {
 		{`{"_id": 1}`, []string{`{"_id": null}`, `{"_id": []}`, `{"_id": ["p"]}`, `{"_id": ["p", "a"]}`, `{"_id": ["r"]}`}},
 		{`{"_id": -1}`, []string{`{"_id": ["r"]}`, `{"_id": ["p"]}`, `{}`}},
 	} {
-		s, err := CompileSort(doc(t, c.sort))
-		require.NoError(t, err)
-		for i := 1; i < len(c.docs); i++ {
-			before, err := s.Key(doc(t, c.docs[i-1]))
+		t.Run(c.sort, func(t *testing.T) {
+			s, err := CompileSort(doc(t, c.sort))
 			require.NoError(t, err)
-			after, err := s.Key(doc(t, c.docs[i]))
-			require.NoError(t, err)
-			require.Negative(t, bytes.Compare(before, after), "%s: %s before %s", c.sort, c.docs[i-1], c.docs[i])
-		}
+			for i := 1; i < len(c.docs); i++ {
+				before, err := s.Key(doc(t, c.docs[i-1]))
+				require.NoError(t, err)
+				after, err := s.Key(doc(t, c.docs[i]))
+				require.NoError(t, err)
+				require.Negative(t, bytes.Compare(before, after), "%s: %s before %s", c.sort, c.docs[i-1], c.docs[i])
+			}
+		})
 	}
 }
 

@@ -39,13 +39,15 @@ func TestSpans(t *testing.T) {
 		"bounds that contradict":          {[]*bound{between("d", "b")}, [][2]string{}},
 		"an empty range":                  {[]*bound{between("b", "b")}, [][2]string{}},
 	} {
-		got := [][2]string{}
-		for _, s := range spans([]byte("I"), c.bounds) {
-			got = append(got, [2]string{string(s.lo), string(s.hi)})
-			require.True(t, s.contains(s.lo), name)
-			require.False(t, s.contains(s.hi), name)
-		}
-		require.Equal(t, c.want, got, name)
+		t.Run(name, func(t *testing.T) {
+			got := [][2]string{}
+			for _, s := range spans([]byte("I"), c.bounds) {
+				got = append(got, [2]string{string(s.lo), string(s.hi)})
+				require.True(t, s.contains(s.lo), name)
+				require.False(t, s.contains(s.hi), name)
+			}
+			require.Equal(t, c.want, got, name)
+		})
 	}
 }
 

@@ -102,11 +102,13 @@ func TestStagesOfOneDocument(t *testing.T) {
 		{"$replaceRoot", `{"newRoot": "$a"}`, `{"b":1}`},
 		{"$replaceWith", `{"only": "$_id"}`, `{"only":1}`},
 	} {
-		stage, err := CompileStage(c.stage, value.OfDoc(parse(t, c.arg)))
-		require.NoError(t, err, c.arg)
-		got, err := stage(parse(t, `{"_id":1,"a":{"b":1},"l":[{"b":1}]}`), 0)
-		require.NoError(t, err, c.arg)
-		require.Equal(t, c.want, format(t, got), c.arg)
+		t.Run(c.stage, func(t *testing.T) {
+			stage, err := CompileStage(c.stage, value.OfDoc(parse(t, c.arg)))
+			require.NoError(t, err, c.arg)
+			got, err := stage(parse(t, `{"_id":1,"a":{"b":1},"l":[{"b":1}]}`), 0)
+			require.NoError(t, err, c.arg)
+			require.Equal(t, c.want, format(t, got), c.arg)
+		})
 	}
 	unset, err := CompileStage("$unset", parse(t, `{"u": ["a.b", "l"]}`).Get("u"))
 	require.NoError(t, err)

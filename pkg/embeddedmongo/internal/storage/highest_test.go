@@ -165,9 +165,11 @@ func TestFailedInsertLeavesNoTrace(t *testing.T) {
 		{9, bson.E{Key: "k", Value: 10}, false},
 		{7, bson.E{Key: "k", Value: 11}, false},
 	} {
-		stored, err := insert(c, x.id, x.k)
-		require.NoError(t, err)
-		require.Equal(t, x.stored, stored, fmt.Sprint(x.id, x.k))
+		t.Run(fmt.Sprint(x.id), func(t *testing.T) {
+			stored, err := insert(c, x.id, x.k)
+			require.NoError(t, err)
+			require.Equal(t, x.stored, stored, fmt.Sprint(x.id, x.k))
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -33,7 +34,9 @@ func TestSuccessor(t *testing.T) {
 		{[]byte{0xff, 0xff}, nil},
 		{nil, nil},
 	} {
-		require.Equal(t, c.want, Successor(c.prefix))
+		t.Run(fmt.Sprint(c.prefix), func(t *testing.T) {
+			require.Equal(t, c.want, Successor(c.prefix))
+		})
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := rapid.SliceOfN(rapid.Byte(), 1, 8).Draw(t, "prefix")

@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -138,8 +139,10 @@ func TestSpaceIsReclaimedAfterDeletions(t *testing.T) {
 		{9 * reclaimAfter, 100 * reclaimAfter, false},
 		{reclaimAfter, 100 * reclaimAfter, true}, // A tenth.
 	} {
-		d.total.Add(step.deleted)
-		require.Equal(t, step.due, d.due(step.live), "%+v", step)
+		t.Run(fmt.Sprint(step.deleted), func(t *testing.T) {
+			d.total.Add(step.deleted)
+			require.Equal(t, step.due, d.due(step.live), "%+v", step)
+		})
 	}
 }
 

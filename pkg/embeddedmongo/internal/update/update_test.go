@@ -68,11 +68,13 @@ func TestApply(t *testing.T) {
 		{`{"_id": 1, "a": 1}`, `[{"$replaceWith": {"c": "$a"}}]`, `{"_id": 1, "c": 1}`},
 		{`{"_id": 1}`, `{"$set": {"_id": 1.0}}`, `{"_id": 1.0}`},
 	} {
-		u, err := Compile(val(t, tc.update), nil, now)
-		require.NoError(t, err, tc.update)
-		d, err := u.Apply(val(t, tc.before).Doc(), Context{Now: now, Pos: -1})
-		require.NoError(t, err, tc.update)
-		require.Equal(t, bson.Raw(val(t, tc.after).B).String(), bson.Raw(d).String(), tc.update)
+		t.Run(tc.before, func(t *testing.T) {
+			u, err := Compile(val(t, tc.update), nil, now)
+			require.NoError(t, err, tc.update)
+			d, err := u.Apply(val(t, tc.before).Doc(), Context{Now: now, Pos: -1})
+			require.NoError(t, err, tc.update)
+			require.Equal(t, bson.Raw(val(t, tc.after).B).String(), bson.Raw(d).String(), tc.update)
+		})
 	}
 }
 
@@ -114,10 +116,12 @@ func TestApplyErrors(t *testing.T) {
 		{`{"a": [1]}`, `{"$rename": {"a.0": "b"}}`, mongoerr.BadValue},
 		{`{"a": 1}`, `{"$set": {"a.$[].b": 1}}`, mongoerr.BadValue},
 	} {
-		u, err := Compile(val(t, tc.update), nil, 0)
-		require.NoError(t, err, tc.update)
-		_, err = u.Apply(val(t, tc.before).Doc(), Context{Pos: -1})
-		require.True(t, mongoerr.Is(err, tc.kind), "%s: %v", tc.update, err)
+		t.Run(tc.before, func(t *testing.T) {
+			u, err := Compile(val(t, tc.update), nil, 0)
+			require.NoError(t, err, tc.update)
+			_, err = u.Apply(val(t, tc.before).Doc(), Context{Pos: -1})
+			require.True(t, mongoerr.Is(err, tc.kind), "%s: %v", tc.update, err)
+		})
 	}
 	for update, kind := range map[string]mongoerr.Kind{
 		`{"$set": {"a": 1}, "$inc": {"a.b": 1}}`: mongoerr.ConflictingUpdate, `{"$set": {"a": 1}, "$unset": {"a": 1}}`: mongoerr.ConflictingUpdate,

@@ -75,43 +75,45 @@ func TestPagesOfAnyShare(t *testing.T) {
 	for _, c := range []struct {
 		from, to int64 // Of the runs.
 	}{{0, runs}, {0, runs / 2}, {400, 700}, {1000, 2400}, {2490, runs}, {runs, runs}} {
-		for _, not := range []bool{false, true} {
-			var want []int
-			for i := range tasks {
-				run, ok := runOf(i)
-				if (ok && int64(run) >= c.from && int64(run) < c.to) != not {
-					want = append(want, i)
-				}
-			}
-			for _, r := range []Resolver{{}, {MaxIDs: 1200}, {MaxIDs: 10, Batch: 60}} {
-				r.Reader = NewReader(db)
-				in := and(criterion("sort_start", "$gte", c.from), criterion("sort_start", "$lt", c.to))
-				s, err := r.Select(ctx, ws, Plan{own: TaskRun, root: exists{rel: taskFlowRun, in: in, not: not}})
-				require.NoError(t, err)
-				for _, page := range []struct{ skip, limit int64 }{{0, 20}, {0, 200}, {130, 100}, {3000, 5}} {
-					for _, order := range []int{1, -1} {
-						ordered := slices.Clone(want)
-						if order < 0 {
-							slices.Reverse(ordered)
-						}
-						first := min(int(page.skip), len(ordered))
-						ordered = ordered[first:min(first+int(page.limit), len(ordered))]
-						docs, err := s.Page(ctx, bson.D{{Key: "_id", Value: order}}, page.skip, page.limit)
-						require.NoError(t, err)
-						have := make([]int, len(docs))
-						for i, doc := range docs {
-							_, err := fmt.Sscan(doc.Lookup("dynamic_key").StringValue(), &have[i])
-							require.NoError(t, err)
-						}
-						require.ElementsMatch(t, ordered, have, "%v %v %v", c, not, page)
-						require.True(t, slices.Equal(ordered, have), "%v", have)
+		t.Run(fmt.Sprint(c.from), func(t *testing.T) {
+			for _, not := range []bool{false, true} {
+				var want []int
+				for i := range tasks {
+					run, ok := runOf(i)
+					if (ok && int64(run) >= c.from && int64(run) < c.to) != not {
+						want = append(want, i)
 					}
 				}
-				n, err := s.Count(ctx)
-				require.NoError(t, err)
-				require.EqualValues(t, len(want), n)
+				for _, r := range []Resolver{{}, {MaxIDs: 1200}, {MaxIDs: 10, Batch: 60}} {
+					r.Reader = NewReader(db)
+					in := and(criterion("sort_start", "$gte", c.from), criterion("sort_start", "$lt", c.to))
+					s, err := r.Select(ctx, ws, Plan{own: TaskRun, root: exists{rel: taskFlowRun, in: in, not: not}})
+					require.NoError(t, err)
+					for _, page := range []struct{ skip, limit int64 }{{0, 20}, {0, 200}, {130, 100}, {3000, 5}} {
+						for _, order := range []int{1, -1} {
+							ordered := slices.Clone(want)
+							if order < 0 {
+								slices.Reverse(ordered)
+							}
+							first := min(int(page.skip), len(ordered))
+							ordered = ordered[first:min(first+int(page.limit), len(ordered))]
+							docs, err := s.Page(ctx, bson.D{{Key: "_id", Value: order}}, page.skip, page.limit)
+							require.NoError(t, err)
+							have := make([]int, len(docs))
+							for i, doc := range docs {
+								_, err := fmt.Sscan(doc.Lookup("dynamic_key").StringValue(), &have[i])
+								require.NoError(t, err)
+							}
+							require.ElementsMatch(t, ordered, have, "%v %v %v", c, not, page)
+							require.True(t, slices.Equal(ordered, have), "%v", have)
+						}
+					}
+					n, err := s.Count(ctx)
+					require.NoError(t, err)
+					require.EqualValues(t, len(want), n)
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -103,21 +103,23 @@ func TestProbesOfOneField(t *testing.T) {
 		query proto.Message
 		want  int
 	}{"two relations by _id": {both, 20}, "a probe within a probe": {nested, 10}} {
-		p, err := NewPlan(Flow, c.query)
-		require.NoError(t, err)
-		s, err := Resolver{Reader: NewReader(db), MaxIDs: 1, Batch: 7}.Select(ctx, ws, p)
-		require.NoError(t, err)
-		_, whole := s.Filter()
-		require.False(t, whole, name)
-		n, err := s.Count(ctx)
-		require.NoError(t, err, name)
-		require.EqualValues(t, c.want, n, name)
-		var ids int
-		require.NoError(t, s.Aggregate(ctx, nil, []bson.D{{{Key: "$project", Value: bson.D{{Key: "_id", Value: 1}}}}}, func(bson.Raw) error {
-			ids++
-			return nil
-		}), name)
-		require.Equal(t, c.want, ids, name)
+		t.Run(name, func(t *testing.T) {
+			p, err := NewPlan(Flow, c.query)
+			require.NoError(t, err)
+			s, err := Resolver{Reader: NewReader(db), MaxIDs: 1, Batch: 7}.Select(ctx, ws, p)
+			require.NoError(t, err)
+			_, whole := s.Filter()
+			require.False(t, whole, name)
+			n, err := s.Count(ctx)
+			require.NoError(t, err, name)
+			require.EqualValues(t, c.want, n, name)
+			var ids int
+			require.NoError(t, s.Aggregate(ctx, nil, []bson.D{{{Key: "$project", Value: bson.D{{Key: "_id", Value: 1}}}}}, func(bson.Raw) error {
+				ids++
+				return nil
+			}), name)
+			require.Equal(t, c.want, ids, name)
+		})
 	}
 }
 

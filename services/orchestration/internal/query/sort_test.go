@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,9 +41,11 @@ func TestSort(t *testing.T) {
 		},
 		{orchv1.WebhookSort_WEBHOOK_SORT_NAME_DESC, bson.D{{Key: "name", Value: -1}, {Key: "_id", Value: -1}}},
 	} {
-		got, err := Sort(c.sort)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got)
+		t.Run(fmt.Sprint(c.sort), func(t *testing.T) {
+			got, err := Sort(c.sort)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
 	}
 	for _, e := range []protoreflect.Enum{
 		orchv1.FlowSort_FLOW_SORT_UNSPECIFIED, orchv1.FlowSort(99), orchv1.StateType_STATE_TYPE_RUNNING,

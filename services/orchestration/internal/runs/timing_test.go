@@ -33,7 +33,9 @@ func TestEstimates(t *testing.T) {
 		"will not start":         {at(-5), nil, state(orchv1.StateType_STATE_TYPE_CANCELLED, -1), 7, 0},
 		"a clock that is behind": {at(-5), at(-5), state(running, 3), 7, 0},
 	} {
-		require.InDelta(t, c.ran, RunTime(7, c.state, now), 1e-9, name)
-		require.InDelta(t, c.late, Lateness(c.expected, c.start, c.state, now), 1e-9, name)
+		t.Run(name, func(t *testing.T) {
+			require.InDelta(t, c.ran, RunTime(7, c.state, now), 1e-9, name)
+			require.InDelta(t, c.late, Lateness(c.expected, c.start, c.state, now), 1e-9, name)
+		})
 	}
 }

@@ -191,21 +191,23 @@ func TestEveryWriteOpensItsHour(t *testing.T) {
 			return err
 		}, 1},
 	} {
-		ws := uuid.New()
-		run := oldRun(1, oldHour(5)) // The oldest, and alone in its hour.
-		_, err := c.InsertAll(ctx, ws, []*orchv1.FlowRun{run, oldRun(2, oldHour(4)), oldRun(3, oldHour(3))})
-		require.NoError(t, err, name)
-		w.count(t)
-		before := w.withRows(t)
-		require.GreaterOrEqual(t, before, 3, name)
-		w.same(t, query.FlowRun, ws, bson.D{}, name)
-		require.NoError(t, write.do(ws, run), name)
-		require.Equal(t, before-write.opens, w.withRows(t), name)
-		w.same(t, query.FlowRun, ws, bson.D{}, name)
-		w.count(t)
-		w.same(t, query.FlowRun, ws, bson.D{}, name)
-		require.NoError(t, w.Clear(ctx, ws, []query.Collection{query.FlowRun}), name)
-		require.Zero(t, w.withRows(t), name)
+		t.Run(name, func(t *testing.T) {
+			ws := uuid.New()
+			run := oldRun(1, oldHour(5)) // The oldest, and alone in its hour.
+			_, err := c.InsertAll(ctx, ws, []*orchv1.FlowRun{run, oldRun(2, oldHour(4)), oldRun(3, oldHour(3))})
+			require.NoError(t, err, name)
+			w.count(t)
+			before := w.withRows(t)
+			require.GreaterOrEqual(t, before, 3, name)
+			w.same(t, query.FlowRun, ws, bson.D{}, name)
+			require.NoError(t, write.do(ws, run), name)
+			require.Equal(t, before-write.opens, w.withRows(t), name)
+			w.same(t, query.FlowRun, ws, bson.D{}, name)
+			w.count(t)
+			w.same(t, query.FlowRun, ws, bson.D{}, name)
+			require.NoError(t, w.Clear(ctx, ws, []query.Collection{query.FlowRun}), name)
+			require.Zero(t, w.withRows(t), name)
+		})
 	}
 }
 
