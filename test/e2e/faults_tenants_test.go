@@ -182,7 +182,7 @@ func TestFaultsOfTenants(t *testing.T) {
 	}
 }
 
-// attack repeats a request in hostile clients while another function runs.
+// attack sends a request from hostile clients, again and again, while another function runs.
 func attack(t *testing.T, do func(ctx context.Context), during func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -251,9 +251,9 @@ func (d *diversion) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // median returns the middle of an odd number of durations. It sorts them.
-func median(of []time.Duration) time.Duration {
-	slices.Sort(of)
-	return of[len(of)/2]
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // p99 is what 99 of 100 requests do not exceed. It sorts them.

@@ -77,7 +77,6 @@ func requireFaultScale(t *testing.T) faultScale {
 // TestFaults injects one fault after another while clients post webhooks and events, run flows, and race for the states of a
 // few runs. At the end every acknowledged request is present once, and set_state was linearizable. Steps of the clock come first, so
 // the other faults meet documents and messages of the future.
-//
 func TestFaults(t *testing.T) {
 	scale := requireFaultScale(t)
 	for _, form := range scale.forms {

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,12 +23,14 @@ func withoutSubtests(t *testing.T, path string, text []byte) []string {
 	var found []string
 	for _, decl := range file.Decls {
 		test, ok := decl.(*ast.FuncDecl)
-		if !ok || test.Body == nil || !takesTest(test) {
+		if !ok || test.Body == nil || !strings.HasPrefix(test.Name.Name, "Test") || !takesTest(test) {
 			continue
 		}
 		tables := map[string]bool{} // Variables.
 		ast.Inspect(test.Body, func(n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.FuncLit:
+				return !takesRapid(n) // Its test has no subtests.
 			case *ast.AssignStmt:
 				if name, ok := n.Lhs[0].(*ast.Ident); ok && len(n.Lhs) == 1 && isTable(n.Rhs[0]) {
 					tables[name.Name] = true
@@ -45,14 +48,21 @@ func withoutSubtests(t *testing.T, path string, text []byte) []string {
 }
 
 // takesTest reports whether a function has a parameter *testing.T. Others have no subtests.
-func takesTest(f *ast.FuncDecl) bool {
-	for _, p := range f.Type.Params.List {
+func takesTest(f *ast.FuncDecl) bool { return takes(f.Type, "testing") }
+
+func takesRapid(f *ast.FuncLit) bool { return takes(f.Type, "rapid") }
+
+// takes reports whether a function has a parameter *T of a package.
+func takes(f *ast.FuncType, pkg string) bool {
+	for _, p := range f.Params.List {
 		pointer, ok := p.Type.(*ast.StarExpr)
 		if !ok {
 			continue
 		}
 		if name, ok := pointer.X.(*ast.SelectorExpr); ok && name.Sel.Name == "T" {
-			return true
+			if from, ok := name.X.(*ast.Ident); ok && from.Name == pkg {
+				return true
+			}
 		}
 	}
 	return false

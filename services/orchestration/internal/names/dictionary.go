@@ -172,11 +172,11 @@ func (d *Dictionary) full(ctx context.Context, s scope) (bool, error) {
 	return n > d.most, nil
 }
 
-// batch is terms that one insertion stores. Those who wait for it share its error.
+// batch is terms that one insertion stores. The callers that wait for it share its error.
 type batch struct {
 	docs []any
 	ids  []termID
-	of   map[scope]int64
+	size map[scope]int64
 	done chan struct{}
 	err  error
 }
@@ -187,7 +187,7 @@ func (d *Dictionary) insert(ctx context.Context, s scope, list []string) error {
 	b := d.next
 	leads := b == nil
 	if leads {
-		b = &batch{of: map[scope]int64{}, done: make(chan struct{})}
+		b = &batch{size: map[scope]int64{}, done: make(chan struct{})}
 		d.next = b
 	}
 	for _, name := range list {
@@ -198,10 +198,10 @@ func (d *Dictionary) insert(ctx context.Context, s scope, list []string) error {
 			Kind: string(s.kind), Name: name, Grams: gramsOf(name),
 		})
 	}
-	b.of[s] += int64(len(list))
+	b.size[s] += int64(len(list))
 	d.mu.Unlock()
 	if leads {
-		go d.write(context.WithoutCancel(ctx), b) // Those who wait are not cancelled with the first one.
+		go d.write(context.WithoutCancel(ctx), b) // A waiting caller is not cancelled with the first one.
 	}
 	select {
 	case <-b.done:
@@ -233,7 +233,7 @@ func (d *Dictionary) write(ctx context.Context, b *batch) {
 	for _, id := range b.ids {
 		d.known[id] = struct{}{}
 	}
-	for s, n := range b.of { // Duplicates count too: a process counts anew when it is at the bound.
+	for s, n := range b.size { // Duplicates count too: a process counts anew when it is at the bound.
 		have, counted := d.sizes[s]
 		switch {
 		case counted && have+n <= d.most:

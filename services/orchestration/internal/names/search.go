@@ -51,19 +51,19 @@ func (d *Dictionary) search(ctx context.Context, s scope, grams []int32, conditi
 	var rarest bson.D
 	least := int64(maxRead) + 1
 	for _, g := range grams {
-		of := bson.D{
+		filter := bson.D{
 			{Key: "ws", Value: bson.Binary{Subtype: bson.TypeBinaryUUID, Data: s.ws[:]}},
 			{Key: "kind", Value: string(s.kind)},
 			{Key: "grams", Value: g},
 		}
-		n, err := d.terms.CountDocuments(ctx, of, options.Count().SetHint(gramsIndex).SetLimit(least))
+		n, err := d.terms.CountDocuments(ctx, filter, options.Count().SetHint(gramsIndex).SetLimit(least))
 		switch {
 		case err != nil:
 			return nil, false, err
 		case n == 0:
 			return nil, true, nil
 		case n < least:
-			least, rarest = n, of
+			least, rarest = n, filter
 		}
 	}
 	if rarest == nil {

@@ -105,8 +105,8 @@ func (t *throttle) since() (load requestload.Load, concurrency float64) {
 	return load, concurrency
 }
 
-// share is the share of the time for deletions beside concurrent requests.
-func (t *throttle) share(concurrency float64) float64 {
+// fraction is the part of the time for deletions beside concurrent requests.
+func (t *throttle) fraction(concurrency float64) float64 {
 	slowdown, ok := t.seen.get()
 	switch {
 	case concurrency < quietConcurrency || !ok:
@@ -119,7 +119,7 @@ func (t *throttle) share(concurrency float64) float64 {
 
 // rest is the pause after a batch of n documents that took some time, beside concurrent requests.
 func (t *throttle) rest(n int64, took time.Duration, concurrency float64) time.Duration {
-	rest := min(time.Duration(float64(took)/t.share(concurrency))-took, maxPause)
+	rest := min(time.Duration(float64(took)/t.fraction(concurrency))-took, maxPause)
 	if t.rate > 0 {
 		rest = max(rest, time.Duration(n)*time.Second/time.Duration(t.rate)-took)
 	}

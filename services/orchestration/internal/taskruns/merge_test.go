@@ -66,17 +66,15 @@ func drawFields(t *rapid.T) string {
 		{"end_time", func(n int) string { return fmt.Sprintf(`"2026-11-22T11:00:0%d.7Z"`, n) }},
 		{"total_run_time", func(n int) string { return fmt.Sprintf(`%d.25`, n) }},
 	} {
-		t.Run(field.name, func(t *testing.T) {
-			switch rapid.IntRange(0, 3).Draw(t, field.name+" there") {
-			case 0:
-			case 1:
-				if field.name == "cache_key" || field.name == "start_time" {
-					text += fmt.Sprintf(`, %q: null`, field.name)
-				}
-			default:
-				text += fmt.Sprintf(`, %q: %s`, field.name, field.value(n.Draw(t, field.name)))
+		switch rapid.IntRange(0, 3).Draw(t, field.name+" there") {
+		case 0:
+		case 1:
+			if field.name == "cache_key" || field.name == "start_time" {
+				text += fmt.Sprintf(`, %q: null`, field.name)
 			}
-		})
+		default:
+			text += fmt.Sprintf(`, %q: %s`, field.name, field.value(n.Draw(t, field.name)))
+		}
 	}
 	return text
 }
