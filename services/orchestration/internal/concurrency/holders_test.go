@@ -61,7 +61,7 @@ func TestALimitRefusesHoldersBeyondItsDocument(t *testing.T) {
 	require.NoError(t, err)
 
 	require.NoError(t, l.delete(t.Context(), ws, limit.GetId(), always))
-	found, err := l.find(t.Context(), ws, bson.D{})
+	found, err := l.limits.Find(t.Context(), ws, bson.D{}, byName, 0, -1)
 	require.NoError(t, err)
 	require.Empty(t, found)
 }

@@ -68,7 +68,7 @@ func (l *Limits) AcquireForTaskRun(
 
 // HeldByTaskRun returns the leases under which a task run holds slots of these tags until their release.
 func (l *Limits) HeldByTaskRun(ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID) ([]string, error) {
-	limits, err := l.find(ctx, ws, named(tagNames(tags)))
+	limits, err := l.limits.Find(ctx, ws, named(tagNames(tags)), byName, 0, -1)
 	if err != nil {
 		return nil, err
 	}

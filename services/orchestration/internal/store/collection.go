@@ -188,17 +188,26 @@ func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bso
 	if limit == 0 {
 		return nil, nil
 	}
-	opts := options.Find().SetSort(sort).SetSkip(offset)
+	opts := options.Find().SetSort(sort).SetSkip(offset).SetProjection(withoutOutbox)
 	if limit > 0 {
 		opts.SetLimit(limit).SetBatchSize(int32(min(limit, 1000)))
 	}
 	return c.find(ctx, ws, filter, opts)
 }
 
+// FindWithout is Find of all documents without some fields, for documents that are mostly those.
+func (c *Collection[M]) FindWithout(ctx context.Context, ws uuid.UUID, filter, sort bson.D, fields ...string) ([]M, error) {
+	projection := bson.D{{Key: "outbox", Value: 0}}
+	for _, name := range fields {
+		projection = append(projection, bson.E{Key: name, Value: 0})
+	}
+	return c.find(ctx, ws, filter, options.Find().SetSort(sort).SetProjection(projection))
+}
+
 // FindBy reads the first matching documents, in order, by the index with those keys. Use it when the selectivity is known. A limit of 0 means all; no sort means the order of the index. While the index is being built, the database
 // chooses.
 func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter, sort bson.D, limit int64) ([]M, error) {
-	opts := options.Find().SetLimit(limit)
+	opts := options.Find().SetLimit(limit).SetProjection(withoutOutbox)
 	switch incomplete := c.store.incomplete.has(c.Name()); {
 	case !incomplete:
 		opts.SetHint(index)
@@ -268,7 +277,6 @@ func (c *Collection[M]) FindWithin(ctx context.Context, ws uuid.UUID, filter bso
 }
 
 func (c *Collection[M]) find(ctx context.Context, ws uuid.UUID, filter bson.D, opts *options.FindOptionsBuilder) ([]M, error) {
-	opts.SetProjection(withoutOutbox)
 	cursor, err := query.Find(ctx, c.mongo, query.Scope(ws, filter), opts)
 	if err != nil {
 		return nil, fmt.Errorf("find %ss: %w", c.Name(), outage(err))
