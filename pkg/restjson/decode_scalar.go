@@ -200,7 +200,7 @@ func (d *decoder) string(f *field, s string, raw []byte) (protoreflect.Value, bo
 		if n < least {
 			return d.bad("string_too_short", "String should have at least "+plural(least, "character"), raw, contextMember{"min_length", least})
 		}
-		if most > 0 && n > most && f.opts.GetMaxItems() > 0 {
+		if most > 0 && n > most && f.single() && f.opts.GetMaxItems() > 0 {
 			return d.bad("too_long", tooLong("Value", most, n), raw,
 				contextMember{"field_type", "Value"}, contextMember{"max_length", most}, contextMember{"actual_length", n})
 		}
