@@ -14,11 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Types of the field errors of bounds.
+// Types of the field errors of bounds, or their ends: that of a text is string_too_long, or too_long where its checked value is counted.
 const (
-	stringTooLong = "string_too_long"
-	tooLong       = "too_long"
-	jsonTooLarge  = "json_too_large"
+	tooLong      = "too_long"
+	jsonTooLarge = "json_too_large"
 )
 
 // bound is an upper bound of a property: value returns a value of a size, which is measured as the bound is.
@@ -54,12 +53,12 @@ func TestBoundsOfRequestBodies(t *testing.T) {
 					target := fixtures.path(op, path)
 					count := s.counter(path)
 					got := s.send(method, target, fixtures.with(media.Example, name, b.value(b.most)), nil)
-					require.NotContains(t, errorsAt(got, name), b.kind, "%s: %.500s", what, got.body)
+					require.NotContains(t, strings.Join(errorsAt(got, name), " "), b.kind, "%s: %.500s", what, got.body)
 					require.Less(t, got.status, http.StatusInternalServerError, "%s: %.500s", what, got.body)
 					before := count()
 					got = s.send(method, target, fixtures.with(media.Example, name, b.value(b.most+1)), nil)
 					require.Equal(t, http.StatusUnprocessableEntity, got.status, "%s, and one above: %.500s", what, got.body)
-					require.Contains(t, errorsAt(got, name), b.kind, "%s, and one above: %.500s", what, got.body)
+					require.Contains(t, strings.Join(errorsAt(got, name), " "), b.kind, "%s, and one above: %.500s", what, got.body)
 					require.Equal(t, before, count(), "%s: the refused request wrote something", what)
 				}
 			}
@@ -81,7 +80,7 @@ func boundsOf(s *openapi3.Schema, example any) []bound {
 	var out []bound
 	switch {
 	case s.Type.Is("string") && s.MaxLength != nil:
-		out = append(out, bound{int(*s.MaxLength), func(n int) any { return strings.Repeat("a", n) }, stringTooLong})
+		out = append(out, bound{int(*s.MaxLength), func(n int) any { return strings.Repeat("a", n) }, tooLong})
 	case s.Type.Is("array"):
 		items := s.Items.Value
 		filled, _ := example.([]any)
@@ -102,7 +101,7 @@ func boundsOf(s *openapi3.Schema, example any) []bound {
 			}, tooLong})
 		}
 		if items.Type.Is("string") && items.MaxLength != nil {
-			out = append(out, bound{int(*items.MaxLength), func(n int) any { return []any{strings.Repeat("a", n)} }, stringTooLong})
+			out = append(out, bound{int(*items.MaxLength), func(n int) any { return []any{strings.Repeat("a", n)} }, tooLong})
 		}
 	}
 	if most := extension(s, "x-max-bytes"); most > 0 {
@@ -118,10 +117,10 @@ func boundsOf(s *openapi3.Schema, example any) []bound {
 		}, tooLong})
 	}
 	if most := extension(s, "x-max-key-length"); most > 0 {
-		out = append(out, bound{most, func(n int) any { return map[string]any{strings.Repeat("a", n): "v"} }, stringTooLong})
+		out = append(out, bound{most, func(n int) any { return map[string]any{strings.Repeat("a", n): "v"} }, tooLong})
 	}
 	if most := longest(s.AdditionalProperties.Schema); most > 0 {
-		out = append(out, bound{most, func(n int) any { return map[string]any{"k": strings.Repeat("a", n)} }, stringTooLong})
+		out = append(out, bound{most, func(n int) any { return map[string]any{"k": strings.Repeat("a", n)} }, tooLong})
 	}
 	return out
 }
