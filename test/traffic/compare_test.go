@@ -44,7 +44,7 @@ func TestCompare(t *testing.T) {
 			require.NoError(t, err)
 			ours, err := parse([]byte(test.ours))
 			require.NoError(t, err)
-			found := compare(newIdentities(), recorded, ours)
+			found := (&replay{known: newIdentities()}).compare(recorded, ours)
 			require.Equal(t, test.want, found)
 		})
 	}
@@ -52,13 +52,13 @@ func TestCompare(t *testing.T) {
 
 func TestElementsAreComparedByTheirIDs(t *testing.T) {
 	t.Parallel()
-	ids := newIdentities()
-	require.True(t, ids.learn(idA, idB))
+	known := newIdentities()
+	require.True(t, known.learn(idA, idB))
 	recorded, err := parse([]byte(`[{"id":"` + idA + `","n":1},{"id":"` + idC + `","n":2}]`))
 	require.NoError(t, err)
 	ours, err := parse([]byte(`[{"id":"` + idC + `","n":2},{"id":"` + idB + `","n":1}]`))
 	require.NoError(t, err)
-	require.Empty(t, compare(ids, recorded, ours))
+	require.Empty(t, (&replay{known: known}).compare(recorded, ours))
 }
 
 func TestShift(t *testing.T) {
@@ -76,10 +76,10 @@ func TestShift(t *testing.T) {
 
 func TestIdentitiesTranslateNamesWithinTexts(t *testing.T) {
 	t.Parallel()
-	ids := newIdentities()
-	require.True(t, ids.learn("solid-ostrich", "quick-fox"))
-	require.False(t, ids.learn("solid-ostrich", "slow-fox"))
-	require.Equal(t, "child / quick-fox", ids.translate("child / solid-ostrich"))
+	known := newIdentities()
+	require.True(t, known.learn("solid-ostrich", "quick-fox"))
+	require.False(t, known.learn("solid-ostrich", "slow-fox"))
+	require.Equal(t, "child / quick-fox", known.translate("child / solid-ostrich"))
 }
 
 func TestRecordingsLoad(t *testing.T) {
@@ -101,4 +101,39 @@ func TestRecordingsLoad(t *testing.T) {
 	}
 	require.Positive(t, events)
 	require.Positive(t, reads)
+}
+
+func TestTimesAheadAreCompared(t *testing.T) {
+	t.Parallel()
+	ahead := time.Date(2027, 1, 26, 0, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		recorded, ours string
+		later          time.Duration
+		want           []string
+	}{
+		"the same":                       {"2027-03-28T07:00:00Z", "2027-03-28T07:00:00+00:00", 0, nil},
+		"another hour":                   {"2027-03-28T07:00:00Z", "2027-03-28T08:00:00Z", 0, []string{`at: "2027-03-28T08:00:00Z" instead of "2027-03-28T07:00:00Z"`}},
+		"of this run":                    {"2026-11-27T09:31:51Z", "2026-11-28T10:00:00Z", 0, nil},
+		"a cycle of the calendar later":  {"2027-03-28T07:00:00Z", "2055-03-28T07:00:00Z", calendarCycle, nil},
+		"another day, but for the cycle": {"2027-03-28T07:00:00Z", "2027-03-28T07:00:00Z", calendarCycle, []string{`at: "2027-03-28T07:00:00Z" instead of "2055-03-28T07:00:00Z"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := comparison{known: newIdentities(), ahead: ahead, later: test.later}
+			c.value("", map[string]any{"at": test.recorded}, map[string]any{"at": test.ours})
+			require.Equal(t, test.want, c.found)
+		})
+	}
+}
+
+func TestCyclesKeepTheCalendarAhead(t *testing.T) {
+	t.Parallel()
+	for since, want := range map[time.Duration]time.Duration{
+		time.Hour: 0, monthsAhead - 1: 0, monthsAhead: calendarCycle, calendarCycle: calendarCycle, calendarCycle + monthsAhead: 2 * calendarCycle,
+	} {
+		require.Equal(t, want, cycles(since), since)
+	}
+	at := time.Date(2027, 3, 28, 0, 0, 0, 0, time.UTC)
+	require.Equal(t, at.Weekday(), at.Add(calendarCycle).Weekday())
+	require.Equal(t, at.YearDay(), at.Add(calendarCycle).YearDay())
 }

@@ -13,5 +13,6 @@
 // missing features.
 //
 // The recordings have one JSON object a line: those of package restjson in pkg/restjson/testdata/traffic, and stories of the
-// reference's 3.9 in testdata/3.9.
+// reference's 3.9 in testdata/3.9. Of worker_cleanup.s2 two parts are missing: in the fourth, the reference delivered three clean-ups in an
+// order that it does not promise; the seventh measures the lease by the pace of the client.
 package traffic

@@ -13,16 +13,20 @@ var (
 	madeUp = regexp.MustCompile(`^[a-z]+-[a-z]+$`)
 )
 
-// identities map the ids and the generated names of a recording to those of this run. Ids that a client chose are equal
+// identities map the ids, the generated names and the tokens of a recording to those of this run. Ids that a client chose are equal
 // in both.
 type identities struct {
 	ours map[string]string
+	// tokens have no form by which they could be found in a text.
+	tokens map[string]string
 }
 
 // known matches possible entries: an id, or a name within a text.
 var known = regexp.MustCompile(uuid.String() + `|\b[a-z]+-[a-z]+\b`)
 
-func newIdentities() *identities { return &identities{ours: map[string]string{}} }
+func newIdentities() *identities {
+	return &identities{ours: map[string]string{}, tokens: map[string]string{}}
+}
 
 // learn maps a recorded id or name to that of this run, and reports whether that agrees with an existing entry.
 func (i *identities) learn(recorded, ours string) bool {
@@ -41,6 +45,9 @@ func (i *identities) restore(known map[string]string) { i.ours = known }
 
 // translate replaces the recorded ids and names in a text by those of this run; unknown ones are unchanged.
 func (i *identities) translate(text string) string {
+	for recorded, ours := range i.tokens {
+		text = strings.ReplaceAll(text, recorded, ours)
+	}
 	return known.ReplaceAllStringFunc(text, func(id string) string {
 		if ours, ok := i.ours[id]; ok {
 			return ours

@@ -24,7 +24,7 @@ type Recording struct {
 	Calls []Call
 }
 
-// Call is one request with its response, or one event that a client sent through its websocket.
+// Call is one request with its response, one event that a client sent through its websocket, or a step of a websocket.
 type Call struct {
 	// At is the time of the request, End the time of the complete response.
 	At, End time.Time
@@ -41,6 +41,8 @@ type Call struct {
 	Raced bool
 	// Event was sent through /events/in; all other fields but the times are then empty.
 	Event json.RawMessage
+	// Socket is a step of a websocket; all other fields but the times and the path are then empty.
+	Socket *SocketStep
 }
 
 // line is one line of a recording.
@@ -58,6 +60,10 @@ type line struct {
 	Answer       json.RawMessage   `json:"resp"`
 	Direction    string            `json:"dir"`
 	Data         json.RawMessage   `json:"data"`
+	Socket       int               `json:"ws"`
+	Protocols    []string          `json:"protocols"`
+	Code         int               `json:"code"`
+	Reason       string            `json:"reason"`
 }
 
 // Load reads the recordings of a directory, by name.
@@ -127,7 +133,7 @@ func markRaces(calls []Call) {
 	for n := range calls {
 		read := &calls[n]
 		read.Raced = read.reads() && slices.ContainsFunc(calls, func(other Call) bool {
-			return !other.reads() && other.Event == nil && other.At.Before(read.End) && read.At.Before(other.End)
+			return !other.reads() && other.Event == nil && other.Socket == nil && other.At.Before(read.End) && read.At.Before(other.End)
 		})
 	}
 }
@@ -138,8 +144,7 @@ func (c *Call) reads() bool {
 		func(end string) bool { return strings.HasSuffix(c.Path, end) })
 }
 
-// call converts the client's part of a line. The openings and closings of sockets, and messages of a server through
-// them, are not calls.
+// call converts a line. Of websockets, the workers' channel is replayed as it was; of the others, only events that a client sent are calls.
 func (l *line) call(start time.Time) (Call, bool) {
 	at := start.Add(time.Duration(l.Seconds * float64(time.Second)))
 	switch {
@@ -155,34 +160,16 @@ func (l *line) call(start time.Time) (Call, bool) {
 		return call, true
 	case l.Kind == "ws_frame" && l.Direction == "c>s" && strings.HasSuffix(l.Path, "/events/in") && isEvent(l.Data):
 		return Call{At: at, End: at, Event: l.Data}, true
-	case l.Kind == "ws_frame" && l.Direction == "c>s" && strings.HasSuffix(l.Path, workerChannel):
-		return l.heartbeat(at)
+	case strings.HasPrefix(l.Kind, "ws_") && strings.HasSuffix(l.Path, workerChannel):
+		return Call{At: at, End: at, Path: l.Path, Socket: &SocketStep{
+			Number: l.Socket, Kind: l.Kind, FromServer: l.Direction == "s>c", Protocols: l.Protocols, Data: l.Data, Code: l.Code, Reason: l.Reason,
+		}}, true
 	}
 	return Call{}, false
 }
 
 // workerChannel is the end of the path of a worker's channel.
 const workerChannel = "/workers/connect"
-
-// heartbeat converts a frame of a worker's channel to the REST call with the same effect. The first frame is a
-// heartbeat too.
-func (l *line) heartbeat(at time.Time) (Call, bool) {
-	var frame struct {
-		Type    string `json:"type"`
-		Payload struct {
-			Name     string `json:"worker_name"`
-			Interval int64  `json:"heartbeat_interval_seconds"`
-		} `json:"payload"`
-	}
-	if json.Unmarshal(l.Data, &frame) != nil || (frame.Type != "worker.hello.v1" && frame.Type != "worker.heartbeat.v1") {
-		return Call{}, false
-	}
-	body, err := json.Marshal(map[string]any{"name": frame.Payload.Name, "heartbeat_interval_seconds": frame.Payload.Interval})
-	return Call{
-		At: at, End: at, Method: http.MethodPost, Path: strings.TrimSuffix(l.Path, workerChannel) + "/workers/heartbeat",
-		Header: map[string]string{"content-type": "application/json"}, Body: body, Status: http.StatusNoContent,
-	}, err == nil
-}
 
 // isEvent distinguishes events from handshake messages.
 func isEvent(data json.RawMessage) bool {

@@ -15,7 +15,7 @@ import (
 
 const (
 	// settle bounds the time until a response equals the recorded one: data from events is stored a little later.
-	settle = 5 * time.Second
+	settle = time.Minute
 	// again is the polling interval.
 	again = 50 * time.Millisecond
 )
@@ -49,6 +49,10 @@ type Player struct {
 	API string
 	// Client sends the requests.
 	Client *http.Client
+	// Pace is how many times slower than recorded the calls are; 0 is the recorded pace.
+	Pace float64
+	// Calendar keeps the dates of the recording, and compares those that lie months ahead.
+	Calendar bool
 	// Intended reports whether a difference, prefixed with the name of its call, is intended.
 	Intended func(difference string) bool
 }
@@ -60,11 +64,19 @@ func (p *Player) Replay(ctx context.Context, recording Recording) ([]Outcome, er
 	if len(recording.Calls) == 0 {
 		return nil, nil
 	}
-	run := &replay{Player: p, name: recording.Name, known: newIdentities(), later: time.Since(recording.Calls[0].At).Truncate(time.Microsecond)}
+	began, now := recording.Calls[0].At, time.Now()
+	run := &replay{
+		Player: p, name: recording.Name, known: newIdentities(), later: now.Sub(began).Truncate(time.Microsecond), sockets: map[int]*socket{},
+	}
+	if p.Calendar {
+		run.later = cycles(now.Sub(began))
+		run.ahead = began.Add(monthsAhead)
+	}
+	defer run.close()
 	outcomes := make([]Outcome, 0, len(recording.Calls))
-	previous := recording.Calls[0].At
+	previous := began
 	for _, call := range recording.Calls {
-		due := time.NewTimer(max(time.Until(call.At.Add(run.later)), call.At.Sub(previous)))
+		due := time.NewTimer(max(time.Until(now.Add(p.slowed(call.At.Sub(began)))), p.slowed(call.At.Sub(previous))))
 		if call.End.After(previous) {
 			previous = call.End
 		}
@@ -83,6 +95,14 @@ func (p *Player) Replay(ctx context.Context, recording Recording) ([]Outcome, er
 	return outcomes, nil
 }
 
+// slowed is a duration of the recording in the replay.
+func (p *Player) slowed(recorded time.Duration) time.Duration {
+	if p.Pace == 0 {
+		return recorded
+	}
+	return time.Duration(p.Pace * float64(recorded))
+}
+
 // replay is the replay of one recording.
 type replay struct {
 	*Player
@@ -91,12 +111,26 @@ type replay struct {
 	later time.Duration // From the recording to this run.
 	// lacking reports that a call of an absent route would have changed something.
 	lacking bool
+	// ahead is the time of the recording after which times must be the recorded ones; zero: none must.
+	ahead time.Time
+	// sockets are the open websockets by their numbers.
+	sockets map[int]*socket
+}
+
+// close closes the websockets that the recording left open.
+func (r *replay) close() {
+	for _, open := range r.sockets {
+		_ = open.conn.CloseNow() // It failed before.
+	}
 }
 
 // now returns a recorded text with the ids and times of this run.
 func (r *replay) now(text string) string { return shift(r.known.translate(text), r.later) }
 
 func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
+	if call.Socket != nil {
+		return r.socket(ctx, call)
+	}
 	if call.Event != nil {
 		call = Call{
 			Method: http.MethodPost, Path: "/api/events", Status: http.StatusNoContent,
@@ -120,6 +154,12 @@ func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
 			return outcome, err
 		}
 		outcome.Answered = fmt.Sprintf("%d %s", answer.status, answer.body)
+		if answer.status == http.StatusServiceUnavailable && time.Now().Before(until) {
+			if err := pause(ctx); err != nil { // As the client does.
+				return outcome, err
+			}
+			continue
+		}
 		if outcome.Absent = answer.status == http.StatusNotFound && string(answer.body) == `{"detail":"Not Found"}` && call.Status != http.StatusNotFound; outcome.Absent {
 			r.lacking = r.lacking || !call.reads()
 			return outcome, nil
@@ -148,11 +188,19 @@ func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
 		}
 		r.known.restore(known)
 		known = r.known.learned()
-		select {
-		case <-time.After(again):
-		case <-ctx.Done():
-			return outcome, ctx.Err()
+		if err := pause(ctx); err != nil {
+			return outcome, err
 		}
+	}
+}
+
+// pause waits before a call is repeated.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(again):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -220,7 +268,14 @@ func (r *replay) differences(call Call, got answer) ([]string, error) {
 			ours = string(got.body)
 		}
 	}
-	return append(found, compare(r.known, recorded, ours)...), nil
+	return append(found, r.compare(recorded, ours)...), nil
+}
+
+// compare lists the differences between what was recorded and what is there now, and learns ids.
+func (r *replay) compare(recorded, ours any) []string {
+	c := &comparison{known: r.known, ahead: r.ahead, later: r.later}
+	c.value("", recorded, ours)
+	return c.found
 }
 
 func parse(text []byte) (value any, err error) {
