@@ -17,7 +17,8 @@ const (
 	maxGrowth = 150
 	// collectionsPerSecond is the number of collections per second up to which memory is saved.
 	collectionsPerSecond = 10
-	// maxHeap is the size in bytes to which the heap grows for fewer collections. A larger live heap grows by minGrowth.
+	// maxHeap is the size in bytes to which the heap grows for fewer collections. Beyond it the heap doubles at most, Go's default. The
+	// live heap is that large while large requests are served; all others wait during collections, so they stay rare then too.
 	maxHeap = 72 << 20
 	// leastChange is the difference from which a new growth is set, because each change stops the world for a moment.
 	leastChange = 10
@@ -62,10 +63,7 @@ func heap() (allocated, live uint64) {
 
 // growth is the growth for a live heap and an allocation rate in bytes per second.
 func growth(live, rate uint64) int {
-	if live >= maxHeap {
-		return minGrowth
-	}
-	room := min(rate/collectionsPerSecond, maxHeap-live)
+	room := min(rate/collectionsPerSecond, max(maxHeap, 2*live)-live)
 	return int(max(minGrowth, min(maxGrowth, room*100/max(live, 1))))
 }
 
