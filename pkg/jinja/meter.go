@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -73,6 +74,7 @@ func (m *meter) slowStep() error {
 	if !m.deadline.IsZero() && time.Now().After(m.deadline) {
 		return budgetErr("the template exceeds its time limit")
 	}
+	runtime.Gosched() // The scheduler preempts only after ten milliseconds; on few processors small requests would wait so long.
 	select {
 	case <-m.done:
 		return budgetErr("the rendering was cancelled")

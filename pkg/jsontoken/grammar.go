@@ -2,6 +2,7 @@ package jsontoken
 
 import (
 	"fmt"
+	"runtime"
 	"unicode/utf8"
 )
 
@@ -15,6 +16,15 @@ const (
 )
 
 var unclosed = [...]string{']': "a comma or a closing bracket is expected", '}': "a comma or a closing brace is expected"}
+
+// yieldEvery is the number of bytes of a long text after which other goroutines run. They take some 100 µs; the scheduler preempts after
+// ten milliseconds.
+const yieldEvery = 32 << 10
+
+func (l *Lexer) yield(i int) {
+	l.yielded = i
+	runtime.Gosched()
+}
 
 func (l *Lexer) failed(at int, reason string) int {
 	l.fail(at, reason)
@@ -38,6 +48,9 @@ func (l *Lexer) space(i int) int {
 func (l *Lexer) value(i, depth int, to *emitter) int {
 	if i >= len(l.Data) {
 		return l.noValue(i)
+	}
+	if i-l.yielded > yieldEvery {
+		l.yield(i)
 	}
 	if l.values++; l.values > l.MaxValues && l.MaxValues > 0 {
 		return l.failed(i, fmt.Sprintf("the text has more than %d values", l.MaxValues))
@@ -218,7 +231,9 @@ func (l *Lexer) string(i int) (end int, plain bool) {
 			if reason != "" {
 				return l.failed(end, reason), false
 			}
-			plain = false
+			if plain = false; end-l.yielded > yieldEvery {
+				l.yield(end)
+			}
 			l.LoneSurrogate = l.LoneSurrogate || lone
 			end += n
 		default:

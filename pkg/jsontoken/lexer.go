@@ -21,6 +21,7 @@ type Lexer struct {
 	At     int
 
 	values  int // Values taken so far.
+	yielded int // The offset up to which other goroutines waited.
 	stopped bool
 }
 

@@ -61,8 +61,9 @@ func Scan(text string, limits Limits, b Builder) error {
 // buffers holds copies of scanned texts for reuse. A new copy for each scan costs a sixth of parsing a text with long strings.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxPooled is the capacity of the largest buffer that returns to the pool, in bytes.
-const maxPooled = 64 << 10
+// maxPooled is the capacity of the largest buffer that returns to the pool, in bytes. It fits the largest bodies, which few requests scan
+// at a time; each copy of theirs would bring the next garbage collection nearer.
+const maxPooled = 8 << 20
 
 func release(buffer *[]byte) {
 	if cap(*buffer) <= maxPooled {
