@@ -59,12 +59,13 @@ func (e *Errors) AppendBody(dst, request []byte) []byte {
 	dst = append(dst, `{"exception_message":"Invalid request received.","exception_detail":`...)
 	dst = AppendErrors(dst, e.List)
 	dst = append(dst, `,"request_body":`...)
-	switch compact, err := Compact(request); {
-	case len(request) == 0 || len(request) > maxBodyEcho:
-		dst = append(dst, "null"...)
-	case err != nil:
+	if len(request) == 0 || len(request) > maxBodyEcho {
+		return append(dst, "null}"...)
+	}
+	compact, err := Compact(request)
+	if err != nil {
 		dst = jsontoken.AppendString(dst, strings.ToValidUTF8(string(request), "\uFFFD"))
-	default:
+	} else {
 		dst = append(dst, compact...)
 	}
 	return append(dst, '}')

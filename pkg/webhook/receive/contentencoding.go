@@ -139,7 +139,7 @@ func decodeContent(coding string, body []byte, limit int64, memory *admission.Re
 	default:
 		return nil, fmt.Errorf("%w: content encoding %q", ErrUnsupported, coding)
 	}
-	decoded, err := readAll(io.LimitReader(yielding{content, memory}, limit+1), min(length, limit), memory)
+	decoded, err := readAll(io.LimitReader(yielding{content, memory}, limit+1), min(length, limit+1), memory)
 	if errors.Is(err, admission.ErrExhausted) {
 		return nil, fmt.Errorf("decode %s: %w", coding, err)
 	}

@@ -80,14 +80,22 @@ func Own(r *receive.Request, text string) string {
 
 // Cut shortens a text to at most n bytes, between characters, and reports whether it did. Invalid UTF-8 becomes U+FFFD.
 func Cut(s string, n int) (string, bool) {
-	s = strings.ToValidUTF8(s, "\ufffd")
+	s, cut := before(s, n)
+	s, again := before(strings.ToValidUTF8(s, "\ufffd"), n) // Each invalid byte becomes three.
+	return s, cut || again
+}
+
+// before returns the characters of s that end within its first n bytes, and whether there are more.
+func before(s string, n int) (string, bool) {
 	if len(s) <= n {
 		return s, false
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	for i := n; i > max(0, n-utf8.UTFMax); i-- {
+		if utf8.RuneStart(s[i]) {
+			return s[:i], true
+		}
 	}
-	return s[:n], true
+	return s[:n], true // No text has so many bytes in a character.
 }
 
 // replace masks a secret, plain and escaped as in JSON.

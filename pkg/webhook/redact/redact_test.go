@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,5 +75,32 @@ func TestQuery(t *testing.T) {
 		"auth%5Btoken%5D=x": "auth%5Btoken%5D=***", "idempotency-key=1": "idempotency-key=1", "monkey=1": "monkey=1",
 	} {
 		require.Equal(t, want, redact.Query(query), query)
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text string
+		n          int
+		want       string
+		cut        bool
+	}{
+		{"short", "abc", 3, "abc", false},
+		{"long", "abcd", 3, "abc", true},
+		{"between characters", "aé", 2, "a", true},
+		{"between long characters", "a😀b", 4, "a", true},
+		{"after a character", "aéb", 3, "aé", true},
+		{"invalid", "a\xff", 9, "a\ufffd", false},
+		{"invalid, and too long when it is replaced", "a\xff", 3, "a", true},
+		{"invalid and long", strings.Repeat("\xff", 1000), 3, "\ufffd", true},
+		{"nothing", "é", 0, "", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, cut := redact.Cut(c.text, c.n)
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.cut, cut)
+		})
 	}
 }
