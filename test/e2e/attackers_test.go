@@ -22,7 +22,7 @@ import (
 const (
 	// attackersEnv is the variable with the target of the attackers, who run as a process of their own.
 	attackersEnv = "ORCH_TEST_ATTACKERS"
-	// attackersReady is their line when the bombs are made. Each line of their standard input is the URL of a server to attack.
+	// attackersReady is their line when the bombs are made. Each line of their standard input begins an attack.
 	attackersReady = "the attackers are ready"
 	// attackersResult precedes the outcome in their output.
 	attackersResult = "outcome of the attackers: "
@@ -52,7 +52,7 @@ type attackers struct {
 	outcome
 }
 
-// TestAttackers sends every bomb in parallel, hostileRounds times, to each server that it is told. TestHostile starts it.
+// TestAttackers sends every bomb in parallel, hostileRounds times, whenever it is told. TestHostile starts it.
 func TestAttackers(t *testing.T) {
 	text := os.Getenv(attackersEnv)
 	if text == "" {
@@ -66,7 +66,7 @@ func TestAttackers(t *testing.T) {
 	bodies := hostileBodies()
 	fmt.Println(attackersReady)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		a.URL, a.outcome = lines.Text(), outcome{Statuses: map[string]map[string]int{}}
+		a.outcome = outcome{Statuses: map[string]map[string]int{}}
 		a.attack(bombs, bodies)
 		result, err := json.Marshal(a.outcome)
 		require.NoError(t, err)
