@@ -1,13 +1,18 @@
 package standalone_test
 
 import (
+	"context"
 	"fmt"
+	"html"
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/coder/websocket"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +27,8 @@ type guarded struct {
 	// secrets are never in an answer; addresses and blocks only in those to callers with the scope.
 	secrets           []string
 	addresses, blocks string
+	// rows are texts of the objects that only members of the workspace see.
+	rows []string
 }
 
 // guard makes objects with secrets in the default account.
@@ -44,6 +51,16 @@ func (h *hosted) guard() guarded {
 	flow := at(create(201, ws+"/flows/", `{"name": "f"}`), "id")
 	run := at(create(201, ws+"/flow_runs/", fmt.Sprintf(`{"flow_id": %q, "state": {"type": "PENDING"}}`, flow)), "id")
 	deployment := at(create(201, ws+"/deployments/", fmt.Sprintf(`{"name": "d", "flow_id": %q, "infrastructure_document_id": %q}`, flow, document)), "id")
+	variable := at(create(201, ws+"/variables/", `{"name": "canary_variable", "value": "canary-value"}`), "id")
+	create(201, ws+"/artifacts/", fmt.Sprintf(`{"key": "canary-artifact", "data": "canary-row", "type": "markdown", "flow_run_id": %q}`, run))
+	create(201, ws+"/work_pools/", `{"name": "canary-pool", "type": "process"}`)
+	now := time.Now().UTC().Format(time.RFC3339)
+	create(204, ws+"/events", fmt.Sprintf(`[{"id": %q, "occurred": %q, "event": "canary-row", "resource": {"orch.resource.id": "canary-row"}}]`, uuid.NewString(), now))
+	create(201, ws+"/logs/", fmt.Sprintf(`[{"name": "n", "level": 20, "message": "canary-row", "timestamp": %q, "flow_run_id": %q}]`, now, run))
+	root := strings.TrimSuffix(h.root, "/api")
+	require.Equal(h.t, 401, h.send("POST", root+"/hooks/"+at(hook, "slug"), `{"a": "canary-row"}`, "X-Hub-Signature-256", "sha256=00").status)
+	open := create(201, ws+"/webhooks/", `{"name": "open", "template": "{\"event\": \"canary-row\", \"resource\": {\"orch.resource.id\": \"canary-row\"}}"}`)
+	require.Equal(h.t, 204, h.send("POST", root+"/hooks/"+at(open, "slug"), `{"a": "canary-row"}`).status)
 	none := uuid.NewString()
 	return guarded{
 		paths: map[string]string{
@@ -53,13 +70,14 @@ func (h *hosted) guard() guarded {
 			"/admin/": none, "/artifacts/": none, "/automations/": automation, "/automations/related-to/": "orch.deployment." + deployment,
 			"/automations/owned-by/": "orch.deployment." + deployment, "/block_documents/": document,
 			"/block_schemas/": schema, "/block_types/": kind, "/block_types/slug/": "vault", "/bot_access/": none,
-			"/collections/": "aggregate-worker-metadata", "/concurrency_limits/": none, "/deployments/": deployment, "/events/": "event",
+			"/collections/": "aggregate-worker-metadata", "/concurrency_limits/": none, "/deployments/": deployment, "/events/": "canary-row",
 			"/flow_run_states/": none, "/flow_runs/": run, "/flows/": flow, "/saved_searches/": none, "/task_run_states/": none, "/task_runs/": none,
 			"/team_access/": none, "/ui/": none, "/user_access/": none, "/users/": at(member, "user_id"), "/v2/concurrency_limits/": none,
-			"/variables/": none, "/webhooks/": at(hook, "id"), "/work_pools/": "none", "/work_queues/": none,
+			"/variables/": variable, "/webhooks/": at(hook, "id"), "/work_pools/": "canary-pool", "/work_queues/": none,
 		},
 		secrets:   []string{"canary-signing-secret", "canary-verify-token", at(bot, "api_key", "key"), at(member, "api_key", "key"), h.owner},
 		addresses: at(hook, "slug"), blocks: "canary-block",
+		rows: []string{"canary-value", "canary_variable", "canary-row", "canary-pool", document, automation, deployment, run, variable, at(hook, "id"), at(bot, "id"), at(member, "id")},
 	}
 }
 
@@ -77,47 +95,198 @@ func (g guarded) fill(r route, account string) (string, bool) {
 	return strings.ReplaceAll(r.fill(account, "\x00"), "\x00", url.PathEscape(g.paths[best])), best != ""
 }
 
-// TestSecretsByRole asks every route that reads, about objects with secrets, as every role and as a stranger: no answer has a secret, and
-// block secrets and addresses of webhooks are in answers to callers with their scope alone. A route of a new kind needs a row.
+// reader is somebody who asks.
+type reader struct {
+	name, key string
+	scopes    access.Set
+	// foreign is true for one who sees nothing of the account.
+	foreign bool
+	// prefix is the workspace's beginning of a path of the API.
+	prefix string
+}
+
+// check fails if a text shows a reader what only others see, and returns how many secrets it shows to those who may. asked is what the
+// reader sent, which an answer may repeat.
+func (g guarded) check(t *testing.T, who reader, asked, text string) (shown int) {
+	t.Helper()
+	for _, secret := range g.secrets {
+		require.NotContains(t, text, secret, "%s: %s", who.name, asked)
+	}
+	if !who.scopes.Has("read_block_secrets") {
+		require.NotContains(t, text, g.blocks, "%s: %s", who.name, asked)
+	}
+	if !who.scopes.Has("read_webhook_addresses") {
+		require.NotContains(t, text, g.addresses, "%s: %s", who.name, asked)
+	}
+	if who.foreign {
+		for _, row := range g.rows {
+			if !strings.Contains(asked, row) {
+				require.NotContains(t, text, row, "%s: %s", who.name, asked)
+			}
+		}
+	}
+	return strings.Count(text, g.blocks) + strings.Count(text, g.addresses)
+}
+
+// readRoutes asks every route that reads, and returns how many secrets the answers show.
+func (h *hosted) readRoutes(t *testing.T, g guarded, who reader) (shown int) {
+	t.Helper()
+	for _, r := range routes() {
+		if r.option.GetPublic() || !access.ReadOnly(r.option.GetScope()) && r.method != http.MethodGet {
+			continue
+		}
+		path, exists := g.fill(r, strings.TrimPrefix(accountPath, "/accounts/"))
+		require.True(t, exists, "%s %s: the table has no object for it", r.method, r.path)
+		if !strings.HasPrefix(path, "/accounts/") && !strings.HasPrefix(path, "/users/") && !strings.HasPrefix(path, "/me") {
+			path = who.prefix + path
+		}
+		bodies := map[bool][]string{true: {"{}", `{"include_secrets": true}`}, false: {""}}[r.method != http.MethodGet]
+		for _, body := range bodies {
+			for _, query := range []string{"", "?include_secrets=true"} {
+				got := h.do(who.key, r.method, path+query, body)
+				if who.foreign {
+					require.Contains(t, []int{200, 401, 403, 404, 422}, got.status, "%s: %s %s: %s", who.name, r.method, path, got.body)
+				}
+				shown += g.check(t, who, r.method+" "+path+query, got.body)
+			}
+		}
+	}
+	return shown
+}
+
+// page reads a page of the dashboard.
+func (h *hosted) page(key, path string) reply {
+	h.t.Helper()
+	headers := []string{"Accept", "text/html"}
+	if key != "" {
+		headers = append(headers, "Authorization", "Bearer "+key)
+	}
+	return h.send(http.MethodGet, strings.TrimSuffix(h.root, "/api")+path, "", headers...)
+}
+
+var link = regexp.MustCompile(`(?:href|src|hx-get)="(/[^"#]*)`)
+
+// pages returns the paths of the pages that a reader reaches by links, a few of each kind. kinds are the paths without ids and queries.
+func (h *hosted) pages(key string) (paths []string, kinds map[string]int) {
+	h.t.Helper()
+	const ofAKind = 3
+	kinds, seen := map[string]int{}, map[string]bool{"/": true}
+	for waiting := []string{"/"}; len(waiting) > 0; waiting = waiting[1:] {
+		path := waiting[0]
+		paths = append(paths, path)
+		got := h.page(key, path)
+		require.Less(h.t, got.status, http.StatusInternalServerError, "%s: %s", path, got.body)
+		for _, found := range link.FindAllStringSubmatch(got.body, -1) {
+			next := html.UnescapeString(found[1])
+			bare, _, _ := strings.Cut(next, "?")
+			kind := uuids.ReplaceAllString(bare, "{id}")
+			if seen[next] || kinds[kind] >= ofAKind || strings.HasPrefix(next, "/static/") || strings.HasPrefix(next, "/api/") || strings.HasPrefix(next, "/docs") {
+				continue
+			}
+			seen[next] = true
+			kinds[kind]++
+			waiting = append(waiting, next)
+		}
+	}
+	return paths, kinds
+}
+
+// listen reads a socket of past and new messages until one that has the text, or until the server closes it. Everything is checked.
+func (h *hosted) listen(t *testing.T, g guarded, who reader, path, filter, last string, write func()) (shown int) {
+	t.Helper()
+	conn, status := h.dialSocket(who.prefix+path, "")
+	if status != http.StatusSwitchingProtocols {
+		return 0
+	}
+	conn.SetReadLimit(-1)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	defer cancel()
+	for _, message := range []string{fmt.Sprintf(`{"type":"auth","token":%q}`, who.key), filter} {
+		if conn.Write(ctx, websocket.MessageText, []byte(message)) != nil {
+			return 0
+		}
+	}
+	writing, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { // Nothing tells when a subscription has begun.
+		for writing.Err() == nil {
+			write()
+			select {
+			case <-writing.Done():
+			case <-time.After(tick):
+			}
+		}
+	}()
+	for {
+		_, text, err := conn.Read(ctx)
+		if err != nil {
+			require.NotEqual(t, websocket.StatusCode(-1), websocket.CloseStatus(err), "%s: %s: %v", who.name, path, err)
+			return shown
+		}
+		shown += g.check(t, who, path+filter, string(text))
+		if strings.Contains(string(text), last) {
+			return shown
+		}
+	}
+}
+
+// listenToAll opens the sockets that show events and logs.
+func (h *hosted) listenToAll(t *testing.T, g guarded, who reader, writer string) {
+	t.Helper()
+	last := uuid.NewString()
+	h.listen(t, g, who, "/events/out", `{"type":"filter","filter":{"event":{"prefix":[""]}}}`, last, func() {
+		h.do(writer, http.MethodPost, who.prefix+"/events", fmt.Sprintf(
+			`[{"id": %q, "occurred": %q, "event": "last", "resource": {"orch.resource.id": %q}}]`, uuid.NewString(), time.Now().UTC().Format(time.RFC3339), last))
+	})
+	h.listen(t, g, who, "/logs/out", `{"type":"filter","filter":{"level":{"ge_":0}}}`, last, func() {
+		h.do(writer, http.MethodPost, who.prefix+"/logs/", fmt.Sprintf(
+			`[{"name": "n", "level": 20, "message": %q, "timestamp": %q, "flow_run_id": %q}]`, last, time.Now().UTC().Format(time.RFC3339), uuid.NewString()))
+		h.do(h.owner, http.MethodPost, workspacePath+"/logs/", fmt.Sprintf(
+			`[{"name": "n", "level": 20, "message": "canary-row", "timestamp": %q, "flow_run_id": %q}]`, time.Now().UTC().Format(time.RFC3339), uuid.NewString()))
+	})
+}
+
+// TestSecretsByRole asks every route that reads, every page and the sockets of events and logs, about objects with secrets, as every
+// role and as strangers: no answer has a secret, block secrets and addresses of webhooks are in answers to callers with their scope
+// alone, and strangers see no row. A route of a new kind needs a row in the table.
 func TestSecretsByRole(t *testing.T) {
 	t.Parallel()
 	h := startHosted(t, "orch")
 	g := h.guard()
-	account := strings.TrimPrefix(accountPath, "/accounts/")
-	read := func(key string, scopes access.Set, name string) (shown int) {
-		for _, r := range routes() {
-			if r.option.GetPublic() || !access.ReadOnly(r.option.GetScope()) && r.method != http.MethodGet {
-				continue
-			}
-			path, exists := g.fill(r, account)
-			require.True(t, exists, "%s %s: the table has no object for it", r.method, r.path)
-			bodies := map[bool][]string{true: {"{}", `{"include_secrets": true}`}, false: {""}}[r.method != http.MethodGet]
-			for _, body := range bodies {
-				for _, query := range []string{"", "?include_secrets=true"} {
-					got := h.do(key, r.method, path+query, body)
-					for _, secret := range g.secrets {
-						require.NotContains(t, got.body, secret, "%s: %s %s", name, r.method, path)
-					}
-					if scopes == nil {
-						require.Contains(t, []int{200, 401, 403, 404, 422}, got.status, "%s: %s %s: %s", name, r.method, path, got.body)
-					}
-					if !scopes.Has("read_block_secrets") {
-						require.NotContains(t, got.body, g.blocks, "%s: %s %s", name, r.method, path+query)
-					}
-					if !scopes.Has("read_webhook_addresses") {
-						require.NotContains(t, got.body, g.addresses, "%s: %s %s", name, r.method, path+query)
-					}
-					shown += strings.Count(got.body, g.blocks) + strings.Count(got.body, g.addresses)
-				}
-			}
+	pages, kinds := h.pages(h.owner)
+	require.Greater(t, len(kinds), 40, "the links lead to the pages: %v", kinds)
+	readPages := func(who reader, paths []string) {
+		for _, path := range paths {
+			g.check(t, who, path, h.page(who.key, path).body)
 		}
-		return shown
 	}
 	for i, member := range accesstest.Members() {
-		shown := read(h.memberWith(fmt.Sprintf("reader-%d", i), member.AccountRole, member.WorkspaceRole), member.Scopes, member.Name)
+		who := reader{
+			name: member.Name, key: h.memberWith(fmt.Sprintf("reader-%d", i), member.AccountRole, member.WorkspaceRole),
+			scopes: member.Scopes, prefix: workspacePath,
+		}
 		may := member.Scopes.Has("read_block_secrets") || member.Scopes.Has("read_webhook_addresses")
-		require.Equal(t, may, shown > 0, "%s: the objects are those that the routes show", member.Name)
+		require.Equal(t, may, h.readRoutes(t, g, who) > 0, "%s: the objects are those that the routes show", member.Name)
+		readPages(who, pages)
+		own, _ := h.pages(who.key)
+		readPages(who, own)
+		h.listenToAll(t, g, who, h.owner)
 	}
-	require.Zero(t, read(h.tenant("stranger").key, nil, "a stranger"))
-	require.Zero(t, read("", nil, "nobody"))
+	stranger := h.tenant("stranger")
+	for _, who := range []reader{
+		{name: "a stranger in the workspace", key: stranger.key, foreign: true, prefix: workspacePath},
+		{name: "a stranger in their own", key: stranger.key, foreign: true, prefix: stranger.workspacePath()},
+		{name: "a stranger of two accounts", key: stranger.key, foreign: true, prefix: stranger.accountPath() + strings.TrimPrefix(workspacePath, accountPath)},
+		{name: "nobody", foreign: true},
+	} {
+		require.Zero(t, h.readRoutes(t, g, who), who.name)
+		readPages(who, pages)
+		writer := who.key
+		if who.prefix == workspacePath {
+			writer = h.owner
+		}
+		h.listenToAll(t, g, who, writer)
+	}
+	own, _ := h.pages(stranger.key)
+	readPages(reader{name: "a stranger", key: stranger.key, foreign: true}, own)
 }
