@@ -33,10 +33,11 @@ type reencryption struct {
 	complete bool // The last pass found nothing to do, and the log says so.
 }
 
-// secretKind is a kind of documents with secrets. each calls done for each document, and goes on after one that fails.
+// secretKind is a kind of documents with secrets. each calls done for each document, and goes on after one that fails. Without write it
+// changes nothing, and changed says that another key encrypted the document.
 type secretKind struct {
 	name string
-	each func(ctx context.Context, done func(changed bool, err error) error) error
+	each func(ctx context.Context, write bool, done func(changed bool, err error) error) error
 }
 
 func newReencryption(keys secrets.Keyring, registry prometheus.Registerer, log *slog.Logger, kinds ...secretKind) *reencryption {
@@ -49,11 +50,11 @@ func newReencryption(keys secrets.Keyring, registry prometheus.Registerer, log *
 	}
 }
 
-// run encrypts the secrets of all kinds. It calls report at intervals, and at the end of each kind.
-func (r *reencryption) run(ctx context.Context, report func(kind string, p reencrypted) error) (total reencrypted, err error) {
+// run encrypts the secrets of all kinds, or only examines them. It calls report at intervals, and at the end of each kind.
+func (r *reencryption) run(ctx context.Context, write bool, report func(kind string, p reencrypted) error) (total reencrypted, err error) {
 	for _, kind := range r.kinds {
 		var p reencrypted
-		err := kind.each(ctx, func(changed bool, err error) error {
+		err := kind.each(ctx, write, func(changed bool, err error) error {
 			p.examined++
 			switch {
 			case err != nil && ctx.Err() != nil:
@@ -85,7 +86,7 @@ func (r *reencryption) Pass(ctx context.Context) (changed int, err error) {
 	if !r.keys.Rotating() {
 		return 0, nil
 	}
-	total, err := r.run(ctx, func(kind string, p reencrypted) error {
+	total, err := r.run(ctx, true, func(kind string, p reencrypted) error {
 		for state, n := range map[string]int{"examined": p.examined, "encrypted": p.changed, "failed": p.failed} {
 			r.progress.WithLabelValues(kind, state).Set(float64(n))
 		}
@@ -104,19 +105,37 @@ func (r *reencryption) Pass(ctx context.Context) (changed int, err error) {
 
 // Reencrypt encrypts every stored secret with the first key now, and prints its progress.
 func (o *Orchestration) Reencrypt(ctx context.Context, out io.Writer) error {
-	_, err := o.reencryption.run(ctx, func(kind string, p reencrypted) error {
+	_, err := o.reencryption.run(ctx, true, func(kind string, p reencrypted) error {
 		_, err := fmt.Fprintf(out, "%s: %d examined, %d encrypted with the first key, %d failed\n", kind, p.examined, p.changed, p.failed)
 		return err
 	})
 	return err
 }
 
+// ReencryptionStatus prints how many stored secrets are encrypted with the first key, and how many are left.
+func (o *Orchestration) ReencryptionStatus(ctx context.Context, out io.Writer) error {
+	_, err := o.reencryption.run(ctx, false, func(kind string, p reencrypted) error {
+		_, err := fmt.Fprintf(out, "%s: %d examined, %d encrypted with the first key, %d left\n", kind, p.examined, p.examined-p.changed, p.changed)
+		return err
+	})
+	return err
+}
+
 // Reencrypt is Orchestration.Reencrypt as a task of the program.
-func Reencrypt(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) (err error) {
+func Reencrypt(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) error {
+	return withOpen(ctx, cfg, log, func(o *Orchestration) error { return o.Reencrypt(ctx, out) })
+}
+
+// ReencryptionStatus is Orchestration.ReencryptionStatus as a task of the program.
+func ReencryptionStatus(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) error {
+	return withOpen(ctx, cfg, log, func(o *Orchestration) error { return o.ReencryptionStatus(ctx, out) })
+}
+
+func withOpen(ctx context.Context, cfg Config, log *slog.Logger, do func(o *Orchestration) error) (err error) {
 	o, closing, err := open(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closing(context.WithoutCancel(ctx))) }()
-	return o.Reencrypt(ctx, out)
+	return do(o)
 }

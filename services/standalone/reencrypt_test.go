@@ -47,6 +47,14 @@ func TestSecretsAreEncryptedWithTheNewestKey(t *testing.T) {
 	require.Contains(t, out.String(), "blocks: 3 examined, 0 encrypted with the first key, 3 failed")
 
 	require.NoError(t, os.WriteFile(file, []byte(newest+"\n"+string(old)), 0o600))
+	status := func(want ...string) {
+		out.Reset()
+		require.NoError(t, standalone.ReencryptionStatus(t.Context(), dir, &out, quiet))
+		for _, line := range want {
+			require.Contains(t, out.String(), line)
+		}
+	}
+	status("blocks: 3 examined, 0 encrypted with the first key, 3 left", "webhooks: 1 examined, 0 encrypted with the first key, 1 left")
 	out.Reset()
 	require.NoError(t, standalone.Reencrypt(t.Context(), dir, &out, quiet))
 	require.Contains(t, out.String(), "blocks: 3 examined, 3 encrypted with the first key, 0 failed")
@@ -54,6 +62,8 @@ func TestSecretsAreEncryptedWithTheNewestKey(t *testing.T) {
 	out.Reset()
 	require.NoError(t, standalone.Reencrypt(t.Context(), dir, &out, quiet))
 	require.Contains(t, out.String(), "blocks: 3 examined, 0 encrypted with the first key, 0 failed")
+	status("blocks: 3 examined, 3 encrypted with the first key, 0 left", "webhooks: 1 examined, 1 encrypted with the first key, 0 left",
+		"dead letters: 0 examined")
 
 	require.NoError(t, os.WriteFile(file, []byte(newest+"\n"), 0o600))
 	again := start(t, dir)

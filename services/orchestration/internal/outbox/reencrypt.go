@@ -9,9 +9,9 @@ import (
 // deadLetterPage is the number of dead letters per read.
 const deadLetterPage = 100
 
-// Reencrypt encrypts the body of every dead letter with the first key, where another one did. It calls done for each of them, and
-// goes on after one that fails.
-func (r *Relay) Reencrypt(ctx context.Context, done func(changed bool, err error) error) error {
+// Reencrypt encrypts the body of every dead letter with the first key, where another one did; without write it only examines.
+// It calls done for each of them, and goes on after one that fails.
+func (r *Relay) Reencrypt(ctx context.Context, write bool, done func(changed bool, err error) error) error {
 	var after uuid.UUID
 	for {
 		letters, err := r.store.DeadLetters(ctx, uuid.Nil, after, deadLetterPage)
@@ -21,7 +21,10 @@ func (r *Relay) Reencrypt(ctx context.Context, done func(changed bool, err error
 		for _, letter := range letters {
 			after = letter.ID
 			body, changed, err := r.secrets.Reseal(effectField(letter), letter.Body)
-			if err == nil && changed {
+			switch {
+			case !write:
+				changed, err = changed || err != nil, nil
+			case err == nil && changed:
 				err = r.store.ReplaceDeadLetterBody(ctx, letter, body)
 			}
 			if err := done(changed && err == nil, err); err != nil {

@@ -29,9 +29,9 @@ func TestDeadLettersAreEncryptedWithTheNewestKey(t *testing.T) {
 	both := w.relayOf(handlers{"test": c.handle})
 
 	interrupted := errors.New("interrupted")
-	require.ErrorIs(t, both.Reencrypt(t.Context(), func(bool, error) error { return interrupted }), interrupted)
+	require.ErrorIs(t, both.Reencrypt(t.Context(), true, func(bool, error) error { return interrupted }), interrupted)
 	pass := func(relay *outbox.Relay, ctx context.Context) (changed, failed int) {
-		require.NoError(t, relay.Reencrypt(ctx, func(encrypted bool, err error) error {
+		require.NoError(t, relay.Reencrypt(ctx, true, func(encrypted bool, err error) error {
 			if err != nil {
 				failed++
 			} else if encrypted {

@@ -12,9 +12,9 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Reencrypt encrypts the secrets of every webhook with the first key, where another one did, and publishes its definition. It calls
-// done for each webhook, and goes on after one that fails.
-func (s *Service) Reencrypt(ctx context.Context, done func(changed bool, err error) error) error {
+// Reencrypt encrypts the secrets of every webhook with the first key, where another one did, and publishes its definition;
+// without write it only examines. It calls done for each webhook, and goes on after one that fails.
+func (s *Service) Reencrypt(ctx context.Context, write bool, done func(changed bool, err error) error) error {
 	return s.webhooks.EachAcross(ctx, nil, func(ws uuid.UUID, w *orchv1.Webhook) error {
 		if len(w.GetSealedSecrets()) == 0 && w.SealedVerifyToken == nil {
 			return nil
@@ -22,6 +22,11 @@ func (s *Service) Reencrypt(ctx context.Context, done func(changed bool, err err
 		id, err := resourceid.Parse(w.GetId())
 		if err != nil {
 			return done(false, err)
+		}
+		if !write {
+			next := proto.CloneOf(w)
+			err := webhookdef.Reseal(s.secrets, ws, id, next)
+			return done(err != nil || !proto.Equal(w, next), nil)
 		}
 		changed, err := s.webhooks.Mutate(ctx, ws, id, store.Edit(
 			func(next *orchv1.Webhook) error { return webhookdef.Reseal(s.secrets, ws, id, next) },

@@ -46,11 +46,13 @@ func reencryptCommand() *cobra.Command {
 		Short: "Encrypt every secret with the newest key",
 		Long: `Encrypt every stored secret with the first key: of ORCH_SECRETS_KEY, or else of secrets.key in the data directory. The other keys
 can go afterwards. The command prints its progress; after an interruption it continues where it was.
+With --status it only prints how many secrets have the first key, and how many are left.
 
-No server may run on the data directory. Beside running services: orchestration --reencrypt.`,
+No server may run on the data directory. Beside running services: orchestration --reencrypt, and --reencrypt-status.`,
 		Args: cobra.NoArgs,
 	}
 	dataDir := dataDirFlag(cmd)
+	status := cmd.Flags().Bool("status", false, "print the progress and change nothing")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path, err := dataDir()
 		if err != nil {
@@ -59,6 +61,9 @@ No server may run on the data directory. Beside running services: orchestration 
 		log, err := quietLogger(cmd)
 		if err != nil {
 			return err
+		}
+		if *status {
+			return standalone.ReencryptionStatus(cmd.Context(), path, cmd.OutOrStdout(), log)
 		}
 		return standalone.Reencrypt(cmd.Context(), path, cmd.OutOrStdout(), log)
 	}
