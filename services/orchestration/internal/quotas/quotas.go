@@ -95,11 +95,11 @@ func (s *Service) Begin(ctx context.Context, account uuid.UUID, name quota.Name)
 	if s == nil {
 		return func() {}, nil
 	}
-	if err := s.checkStored(ctx, account); err != nil {
-		return nil, err
-	}
 	own, err := s.own(ctx, account)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkStored(ctx, account, func(context.Context, uuid.UUID) (*orchv1.AccountQuotas, error) { return own, nil }); err != nil {
 		return nil, err
 	}
 	limit := s.defaults.Of(own, name)

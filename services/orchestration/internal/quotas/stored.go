@@ -41,7 +41,7 @@ func (s *Service) Interceptor() grpc.UnaryServerInterceptor {
 			if err != nil {
 				return nil, err
 			}
-			if err := s.checkStored(ctx, info.Account); err != nil {
+			if err := s.checkStored(ctx, info.Account, s.own); err != nil {
 				return nil, err
 			}
 		}
@@ -60,15 +60,18 @@ func ofARun(in any) bool {
 	return false
 }
 
+// quotasOf reads the quotas that the operator has set for an account.
+type quotasOf func(ctx context.Context, account uuid.UUID) (*orchv1.AccountQuotas, error)
+
 // checkStored refuses a creation of an account whose last measurement exceeds its quota.
-func (s *Service) checkStored(ctx context.Context, account uuid.UUID) error {
+func (s *Service) checkStored(ctx context.Context, account uuid.UUID, own quotasOf) error {
 	now := s.registry.Store.Now()
 	s.mu.Lock()
 	cached, ok := s.stored[account]
 	s.mu.Unlock()
 	if !ok || !now.Before(cached.until) || cached.until.Sub(now) > storedFor {
 		var err error
-		if cached, err = s.readStored(ctx, account); err != nil {
+		if cached, err = s.readStored(ctx, account, own); err != nil {
 			return err
 		}
 		cached.until = now.Add(storedFor)
@@ -86,12 +89,12 @@ func (s *Service) checkStored(ctx context.Context, account uuid.UUID) error {
 	return quota.Refused(quota.StoredBytes, cached.limit, "delete documents, or ask the operator for more. Running runs continue.")
 }
 
-func (s *Service) readStored(ctx context.Context, account uuid.UUID) (stored, error) {
-	own, err := s.own(ctx, account)
+func (s *Service) readStored(ctx context.Context, account uuid.UUID, own quotasOf) (stored, error) {
+	quotas, err := own(ctx, account)
 	if err != nil {
 		return stored{}, err
 	}
-	limit := s.defaults.Of(own, quota.StoredBytes)
+	limit := s.defaults.Of(quotas, quota.StoredBytes)
 	if limit <= 0 {
 		return stored{}, nil
 	}
