@@ -9,9 +9,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/openapi"
 )
 
 // mark is in every name that the observed tenant gives; nothing else contains it.
@@ -178,4 +182,25 @@ func TestTenantsSeeNothingOfEachOther(t *testing.T) {
 		require.Equal(t, want, after[path], path)
 	}
 	require.Equal(t, 200, h.do(beta.key, "GET", "/me/", "").status, "the caller could still get in")
+}
+
+// TestIDsThatClientsChoose lists the documents whose ids come from clients. They would collide with ids of other workspaces, so a new one
+// must be unique in its workspace alone, or else the threat model says what a collision tells.
+func TestIDsThatClientsChoose(t *testing.T) {
+	t.Parallel()
+	chosen := map[protoreflect.FullName]bool{}
+	for _, sd := range openapi.Services() {
+		for i := range sd.Methods().Len() {
+			md := sd.Methods().Get(i)
+			rule, _ := proto.GetExtension(md.Options(), annotations.E_Http).(*annotations.HttpRule)
+			body := md.Input().Fields().ByName(protoreflect.Name(rule.GetBody()))
+			if rule.GetPost() == "" || body == nil || body.Message() == nil || access.ReadOnly(access.Option(md).GetScope()) {
+				continue
+			}
+			if id := body.Message().Fields().ByName("id"); id != nil && id.Kind() == protoreflect.StringKind {
+				chosen[body.Message().FullName()] = true
+			}
+		}
+	}
+	require.Equal(t, map[protoreflect.FullName]bool{"orch.v1.TaskRunCreate": true, "orch.v1.Event": true}, chosen)
 }
