@@ -14,8 +14,9 @@ import (
 // watchAfter is the time after which a command in progress is watched for the end of its connection. Most commands end earlier.
 const watchAfter = 100 * time.Millisecond
 
-// loginTimeout bounds how long a connection that must authenticate may take for it.
-const loginTimeout = 10 * time.Second
+// loginTimeout bounds how long a connection that must authenticate may take for each message. It is three times the interval in which
+// drivers monitor a server, by connections that never authenticate.
+const loginTimeout = 30 * time.Second
 
 // maxLogin is the largest frame in bytes before a connection has authenticated.
 const maxLogin = 16 << 10
@@ -33,13 +34,11 @@ func (s *Server) serveConn(c net.Conn, accounts *command.Accounts) {
 	watch := newWatch(r)
 	defer watch.wait() // It ends with the connection.
 	defer c.Close()
-	if !login.Admitted() {
-		_ = c.SetDeadline(time.Now().Add(loginTimeout)) // A failure shows at the next read.
-	}
 	for {
 		limit := wire.MaxMessage
 		if !login.Admitted() {
 			limit = maxLogin
+			_ = c.SetDeadline(time.Now().Add(loginTimeout)) // A failure shows at the next read.
 		}
 		m, err := wire.ReadAtMost(r, limit)
 		if err != nil {

@@ -76,6 +76,46 @@ func TestBeforeAPasswordFramesAreSmall(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
+// deadlines is a listener whose connections report the deadlines that the server sets.
+type deadlines struct {
+	net.Listener
+	set chan time.Time
+}
+
+func (d deadlines) Accept() (net.Conn, error) {
+	c, err := d.Listener.Accept()
+	return reporting{c, d.set}, err
+}
+
+type reporting struct {
+	net.Conn
+	set chan time.Time
+}
+
+func (r reporting) SetDeadline(t time.Time) error {
+	r.set <- t
+	return r.Conn.SetDeadline(t)
+}
+
+// Drivers monitor a server by connections that never authenticate, so each message has a time limit of its own.
+func TestMonitorsDoNotAuthenticate(t *testing.T) {
+	s, _ := start(t, t.TempDir(), embeddedmongo.Options{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	watched := deadlines{ln, make(chan time.Time, 8)}
+	c, err := net.Dial("tcp", serveOn(t, s, watched, embeddedmongo.Access{Password: "right"}))
+	require.NoError(t, err)
+	defer c.Close()
+	last := <-watched.set
+	for range 3 {
+		_, err = c.Write(message(t, bson.D{{Key: "hello", Value: 1}, {Key: "$db", Value: "admin"}}))
+		require.NoError(t, err)
+		next := <-watched.set
+		require.True(t, next.After(last))
+		last = next
+	}
+}
+
 // The exchange of a password fails as a whole at any malformed step, and the connection stays outside.
 func TestMalformedExchanges(t *testing.T) {
 	s, _ := start(t, t.TempDir(), embeddedmongo.Options{})

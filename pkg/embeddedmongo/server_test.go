@@ -30,6 +30,11 @@ func serveWith(t *testing.T, s *embeddedmongo.Server, access embeddedmongo.Acces
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	return serveOn(t, s, ln, access)
+}
+
+func serveOn(t *testing.T, s *embeddedmongo.Server, ln net.Listener, access embeddedmongo.Access) string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, ln, access) }()
