@@ -95,7 +95,7 @@ func (g guarded) fill(r route, account string) (string, bool) {
 	return strings.ReplaceAll(r.fill(account, "\x00"), "\x00", url.PathEscape(g.paths[best])), best != ""
 }
 
-// reader is somebody who asks.
+// reader is the caller of the requests.
 type reader struct {
 	name, key string
 	scopes    access.Set
