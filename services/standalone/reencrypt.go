@@ -21,7 +21,7 @@ func ReencryptionStatus(ctx context.Context, dataDir string, out io.Writer, log 
 
 func withSecrets(
 	ctx context.Context, dataDir string, out io.Writer, log *slog.Logger,
-	do func(domain *orchestration.Orchestration, ctx context.Context, out io.Writer) error, //nolint:revive // A method's receiver comes first.
+	do func(domain *orchestration.Orchestration, ctx context.Context, out io.Writer) error,
 ) error {
 	dir, err := existing(ctx, dataDir, log)
 	if err != nil {
