@@ -34,7 +34,6 @@ func related(n int) string {
 
 // TestEventsInRefusesWhatPostRefuses: each invalid event closes its socket with a code and a reason, and POST refuses
 // it too. Earlier events and other clients are not affected.
-//
 func TestEventsInRefusesWhatPostRefuses(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())

@@ -15,7 +15,6 @@ import (
 
 // TestServerAcceptsExamples posts the example of every request body to a server with authentication, each with fresh
 // fixtures, and expects success. It also checks the response against the document.
-//
 func TestServerAcceptsExamples(t *testing.T) {
 	t.Parallel()
 	s := start(t, "ORCH_AUTH", "keys")

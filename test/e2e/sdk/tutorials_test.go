@@ -92,7 +92,9 @@ func (r *reader) command(ctx context.Context, text string) *exec.Cmd {
 }
 
 // here replaces the default address by the reader's.
-func (r *reader) here(text string) string { return strings.ReplaceAll(text, "127.0.0.1:4200", r.address) }
+func (r *reader) here(text string) string {
+	return strings.ReplaceAll(text, "127.0.0.1:4200", r.address)
+}
 
 // open runs a block in a terminal of its own until the test ends.
 func (r *reader) open(text string) {

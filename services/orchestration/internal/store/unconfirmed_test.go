@@ -40,7 +40,6 @@ func (l *heldLog) String() string { return "log is held" }
 
 // TestOnlyWritesVouchForUnsyncedVersions: a change is decided on a version that is not on disk yet. A result without a write is
 // not: after a crash the caller would have seen a version that does not exist.
-//
 func TestOnlyWritesVouchForUnsyncedVersions(t *testing.T) {
 	t.Parallel()
 	disk := &heldLog{}

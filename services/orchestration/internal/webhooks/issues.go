@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
