@@ -26,30 +26,20 @@
 //
 //	commands      hello (isMaster, ismaster) · ping · buildInfo (buildinfo) · endSessions · refreshSessions · killSessions · find ·
 //	              getMore · killCursors · aggregate · count · distinct · insert · update · delete · findAndModify (findandmodify) ·
-//	              bulkWrite · create · drop · dropDatabase · listCollections · listDatabases · createIndexes · listIndexes ·
+//	              create · drop · dropDatabase · listCollections · listDatabases · createIndexes · listIndexes ·
 //	              dropIndexes (deleteIndexes) · explain · configureFailPoint
 //	passwords     SCRAM-SHA-256, by saslStart and saslContinue, on a listener with a password
 //	find          filter · sort · projection · skip · limit · batchSize · singleBatch · hint · returnKey (numbers are doubles)
 //	all           maxTimeMS · comment · lsid · readConcern (local = available; majority = linearizable: data on disk) ·
 //	              writeConcern (w: 0, 1, majority; j)
 //	filters       $eq $ne $gt $gte $lt $lte $in $nin · $and $or $nor $not · $exists $type · $all $elemMatch $size · $mod $regex $options
-//	              (RE2 syntax; i, m, s, u) $expr $comment · dotted paths, array positions
-//	projections   inclusion · exclusion · _id · $slice · $elemMatch · path.$ · computed fields
+//	              (RE2 syntax; i, m, s, u) $comment · dotted paths, array positions
+//	projections   inclusion · exclusion · _id · $slice · $elemMatch · path.$
 //	updates       $set $unset $setOnInsert $inc $mul $min $max $rename $currentDate · $push ($each $slice $position $sort) $addToSet
-//	              ($each) $pull $pullAll $pop · $ $[] $[x] with arrayFilters · replacement · pipeline of $set $addFields $unset
-//	              $project $replaceRoot $replaceWith · upsert
-//	stages        $match $sort $skip $limit $count $project $set $addFields $unset $unwind $group $sortByCount
-//	              $replaceRoot $replaceWith
-//	accumulators  $sum $avg $min $max $first $last $push $addToSet $count $mergeObjects
-//	expressions   $add $subtract $multiply $divide $mod $abs $ceil $floor $round $trunc $sqrt $pow $exp $ln $log10 ·
-//	              $eq $ne $gt $gte $lt $lte $cmp · $and $or $not · $cond $ifNull $switch $let $literal $expr ·
-//	              $year $month $dayOfMonth $dayOfWeek $dayOfYear $hour $minute $second $millisecond $isoWeek $isoWeekYear
-//	              $isoDayOfWeek $dateTrunc $dateToString $dateAdd $dateSubtract $dateDiff (UTC) ·
-//	              $concat $toLower $toUpper $strLenCP $strLenBytes $substrCP $split $strcasecmp ·
-//	              $size $in $isArray $arrayElemAt $concatArrays $slice $first $last $reverseArray $setUnion $map $filter $reduce ·
-//	              $mergeObjects $objectToArray $arrayToObject $getField · $sum $avg $min $max ·
-//	              $type $isNumber $toString $toInt $toLong $toDouble $toBool $toDate
-//	variables     $$ROOT $$CURRENT $$NOW $$REMOVE, and those of $let, $map, $filter, $reduce
+//	              ($each) $pull $pullAll $pop · $ $[] $[x] with arrayFilters · replacement · upsert
+//	stages        $match $sort $skip $limit $count $project $group
+//	accumulators  $sum $min $max $count
+//	expressions   $add $subtract $multiply $divide $floor · $eq $ne $gt $gte $lt $lte · $and $or $not $in · $cond $ifNull $literal · $sum $min $max
 //	indexes       ascending, descending, compound, dotted, multikey · unique · sparse · partial · TTL
 //	sorts         by paths, nested and through arrays, in MongoDB's order of types
 //

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -10,9 +11,11 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
+// Accumulators are the accumulators of $group.
+var Accumulators = []string{"$sum", "$min", "$max", "$count"}
+
 type grouping struct {
 	in     Source
-	now    int64
 	id     expr.Expr
 	fields []groupField
 	ready  bool
@@ -27,7 +30,7 @@ type groupField struct {
 
 type group struct {
 	id   value.Value
-	accs []accumulator
+	accs []expr.Accumulation
 }
 
 func compileGroup(arg value.Value) (stage, error) {
@@ -53,7 +56,7 @@ func compileGroup(arg value.Value) (stage, error) {
 			return nil, mongoerr.New(mongoerr.Kind{Code: 40234, Name: "Location40234"}, "the field '%s' must be an accumulator object", name)
 		}
 		op, a := v.Doc().First()
-		if !accumulates(op) {
+		if !slices.Contains(Accumulators, op) {
 			return nil, mongoerr.NotImplemented("group accumulator %s", op)
 		}
 		if op == "$count" {
@@ -71,9 +74,9 @@ func compileGroup(arg value.Value) (stage, error) {
 	if g.id == nil {
 		return nil, mongoerr.New(mongoerr.Kind{Code: 15955, Name: "Location15955"}, "a group specification must include an _id")
 	}
-	return func(in Source, now int64) Source {
+	return func(in Source) Source {
 		x := g
-		x.in, x.now = in, now
+		x.in = in
 		return &x
 	}, nil
 }
@@ -92,7 +95,7 @@ func (g *grouping) Next() (value.Doc, bool, error) {
 	g.out = g.out[1:]
 	b := value.NewBuilder().Add("_id", grp.id)
 	for i, f := range g.fields {
-		b.Add(f.name, grp.accs[i].result())
+		b.Add(f.name, grp.accs[i].Result(f.op))
 	}
 	return b.Done(), true, nil
 }
@@ -106,7 +109,7 @@ func (g *grouping) collect() error {
 		if err != nil || !ok {
 			return err
 		}
-		env := &expr.Env{Root: d, Now: g.now}
+		env := &expr.Env{Root: d}
 		id, err := g.id(env)
 		if err != nil {
 			return err
@@ -117,24 +120,19 @@ func (g *grouping) collect() error {
 		key = value.AppendKey(key[:0], id, false)
 		grp := byID[string(key)]
 		if grp == nil {
-			grp = &group{id: id.Clone()}
-			for _, f := range g.fields {
-				grp.accs = append(grp.accs, newAccumulator(f.op))
-			}
+			grp = &group{id: id.Clone(), accs: make([]expr.Accumulation, len(g.fields))}
 			byID[string(key)] = grp
 			g.out = append(g.out, grp)
-			size += len(key)*2 + 64
+			size += len(key)*2 + 64 + 48*len(g.fields)
 		}
 		for i, f := range g.fields {
 			v, err := f.x(env)
 			if err != nil {
 				return err
 			}
-			n, err := grp.accs[i].step(v)
-			if err != nil {
+			if err := grp.accs[i].Step(f.op, v); err != nil {
 				return err
 			}
-			size += n
 		}
 		if size > memory {
 			return tooMuch("$group")
@@ -150,7 +148,7 @@ func compileCount(arg value.Value) (stage, error) {
 	if err := checkCountField(name); err != nil {
 		return nil, err
 	}
-	return func(in Source, _ int64) Source { return &counting{in: in, name: name} }, nil
+	return func(in Source) Source { return &counting{in: in, name: name} }, nil
 }
 
 func checkCountField(name string) error {
@@ -180,17 +178,4 @@ func (c *counting) Next() (value.Doc, bool, error) {
 			return value.NewBuilder().Add(c.name, value.OfInt(n)).Done(), n > 0, nil
 		}
 	}
-}
-
-// compileSortByCount is {$group: {_id: x, count: {$sum: 1}}}, {$sort: {count: -1}}.
-func compileSortByCount(arg value.Value) (stage, error) {
-	if !(arg.T == bson.TypeString && strings.HasPrefix(arg.Str(), "$")) && arg.T != bson.TypeEmbeddedDocument {
-		return nil, mongoerr.New(mongoerr.Kind{Code: 40149, Name: "Location40149"}, "the sortByCount field must be a $-prefixed path or an expression in an object")
-	}
-	g, err := compileGroup(value.OfDoc(value.NewBuilder().Add("_id", arg).Add("count", value.Of(bson.D{{Key: "$sum", Value: int32(1)}})).Done()))
-	if err != nil {
-		return nil, err
-	}
-	s, err := compileSortArg(value.Of(bson.D{{Key: "count", Value: int32(-1)}}))
-	return func(in Source, now int64) Source { return &sorting{in: g(in, now), by: s} }, err
 }

@@ -23,7 +23,6 @@ type Source interface {
 type Pipeline struct {
 	Query  plan.Query
 	stages []stage
-	now    int64
 
 	// CountField is set when the whole pipeline only counts the query's matches: the name of the field that holds the number.
 	CountField string
@@ -36,11 +35,11 @@ type Pipeline struct {
 }
 
 // stage turns one stream into another.
-type stage func(in Source, now int64) Source
+type stage func(in Source) Source
 
 // Compile compiles the stages. A stage outside the subset is a NotImplemented error that names it.
-func Compile(stages []value.Value, now int64) (*Pipeline, error) {
-	p := &Pipeline{now: now}
+func Compile(stages []value.Value) (*Pipeline, error) {
+	p := &Pipeline{}
 	q := &p.Query
 	var matches []*filter.Filter
 	pushing := true // The stages so far are part of the query.
@@ -50,7 +49,7 @@ func Compile(stages []value.Value, now int64) (*Pipeline, error) {
 		}
 		name, arg := s.Doc().First()
 		if pushing {
-			done, err := push(q, &matches, name, arg, now)
+			done, err := push(q, &matches, name, arg)
 			if err != nil {
 				return nil, err
 			}
@@ -64,7 +63,7 @@ func Compile(stages []value.Value, now int64) (*Pipeline, error) {
 				}
 			}
 		}
-		st, err := compileStage(name, arg, now)
+		st, err := compileStage(name, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -74,12 +73,12 @@ func Compile(stages []value.Value, now int64) (*Pipeline, error) {
 	if len(p.stages) > 0 {
 		q.Only = onlyField(stages[len(stages)-len(p.stages)].Doc().First())
 	}
-	q.Filter = filter.All(matches, now)
+	q.Filter = filter.All(matches)
 	return p, nil
 }
 
 // push moves a leading stage into the query when the query's own order (match, sort, skip, limit) allows it.
-func push(q *plan.Query, matches *[]*filter.Filter, name string, arg value.Value, now int64) (bool, error) {
+func push(q *plan.Query, matches *[]*filter.Filter, name string, arg value.Value) (bool, error) {
 	switch name {
 	case "$match":
 		if arg.T != bson.TypeEmbeddedDocument {
@@ -88,7 +87,7 @@ func push(q *plan.Query, matches *[]*filter.Filter, name string, arg value.Value
 		if q.Skip != 0 || q.Limit != 0 {
 			return false, nil
 		}
-		f, err := filter.Compile(arg.Doc(), now)
+		f, err := filter.Compile(arg.Doc())
 		*matches = append(*matches, f)
 		return err == nil, err
 	case "$sort":
@@ -211,46 +210,41 @@ func onlyField(name string, arg value.Value) string {
 // Run connects the stages to a stream of the query's results.
 func (p *Pipeline) Run(in Source) Source {
 	for _, s := range p.stages {
-		in = s(in, p.now)
+		in = s(in)
 	}
 	return in
 }
 
-func compileStage(name string, arg value.Value, now int64) (stage, error) {
+func compileStage(name string, arg value.Value) (stage, error) {
 	switch name {
 	case "$match":
 		if arg.T != bson.TypeEmbeddedDocument {
 			return nil, mongoerr.New(mongoerr.Kind{Code: 15959, Name: "Location15959"}, "the match filter must be an expression in an object")
 		}
-		f, err := filter.Compile(arg.Doc(), now)
-		return func(in Source, _ int64) Source { return &matching{in, f} }, err
+		f, err := filter.Compile(arg.Doc())
+		return func(in Source) Source { return &matching{in, f} }, err
 	case "$sort":
 		s, err := compileSortArg(arg)
-		return func(in Source, _ int64) Source { return &sorting{in: in, by: s} }, err
+		return func(in Source) Source { return &sorting{in: in, by: s} }, err
 	case "$skip":
 		n, err := whole(name, arg, 0)
-		return func(in Source, _ int64) Source { return &window{in: in, skip: n, limit: -1} }, err
+		return func(in Source) Source { return &window{in: in, skip: n, limit: -1} }, err
 	case "$limit":
 		n, err := whole(name, arg, 1)
-		return func(in Source, _ int64) Source { return &window{in: in, limit: n} }, err
-	case "$unwind":
-		return compileUnwind(arg)
+		return func(in Source) Source { return &window{in: in, limit: n} }, err
 	case "$group":
 		return compileGroup(arg)
 	case "$count":
 		return compileCount(arg)
-	case "$sortByCount":
-		return compileSortByCount(arg)
+	case "$project":
+		if arg.T != bson.TypeEmbeddedDocument || arg.Doc().Empty() {
+			return nil, mongoerr.New(mongoerr.Kind{Code: 15969, Name: "Location15969"}, "the $project specification must be a non-empty object")
+		}
+		p, err := project.Compile(arg.Doc(), project.Options{})
+		return func(in Source) Source { return &mapping{in, p} }, err
 	}
-	st, err := project.CompileStage(name, arg)
-	if err != nil {
-		return nil, err
-	}
-	return func(in Source, now int64) Source { return &mapping{in, st, now} }, nil
+	return nil, mongoerr.NotImplemented("aggregation stage %s", name)
 }
 
 // Stages are the stages that Compile accepts.
-var Stages = []string{
-	"$match", "$sort", "$skip", "$limit", "$count", "$project", "$set", "$addFields", "$unset", "$unwind", "$group", "$sortByCount",
-	"$replaceRoot", "$replaceWith",
-}
+var Stages = []string{"$match", "$sort", "$skip", "$limit", "$count", "$project", "$group"}

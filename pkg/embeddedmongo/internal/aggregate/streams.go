@@ -29,19 +29,15 @@ func (m *matching) Next() (value.Doc, bool, error) {
 		if err != nil || !ok {
 			return nil, false, err
 		}
-		if ok, err = m.f.Match(d); err != nil {
-			return nil, false, err
-		}
-		if ok {
+		if m.f.Match(d) {
 			return d, true, nil
 		}
 	}
 }
 
 type mapping struct {
-	in  Source
-	f   project.Stage
-	now int64
+	in Source
+	p  *project.Projection
 }
 
 func (m *mapping) Next() (value.Doc, bool, error) {
@@ -49,7 +45,7 @@ func (m *mapping) Next() (value.Doc, bool, error) {
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	d, err = m.f(d, m.now)
+	d, err = m.p.Apply(d, -1)
 	return d, err == nil, err
 }
 

@@ -51,11 +51,7 @@ func (s *Service) dropDatabase(r *request) (*value.Builder, error) {
 func keep(docs []value.Doc, f *filter.Filter) ([]value.Doc, error) {
 	out := docs[:0]
 	for _, d := range docs {
-		ok, err := f.Match(d)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		if f.Match(d) {
 			out = append(out, d)
 		}
 	}

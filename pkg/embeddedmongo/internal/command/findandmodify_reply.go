@@ -32,7 +32,7 @@ func findAndModifyReply(r *request, ch *change, out outcome, proj *project.Proje
 			pos = out.pos
 		}
 		var err error
-		if d, err = proj.Apply(d, r.now, pos); err != nil {
+		if d, err = proj.Apply(d, pos); err != nil {
 			return nil, err
 		}
 	}

@@ -116,9 +116,9 @@ func (s *Service) apply(r *request, w *storage.Commit, c *storage.Collection, id
 	memory := documents.Get().(*[]byte)
 	defer documents.Put(memory)
 	err = c.Modify(w, id, func(old value.Doc) (value.Doc, storage.Action, error) {
-		ok, pos, err := ch.filter.MatchPosition(old)
-		if err != nil || !ok {
-			return nil, storage.Keep, err
+		ok, pos := ch.filter.MatchPosition(old)
+		if !ok {
+			return nil, storage.Keep, nil
 		}
 		hit = true
 		if ch.update == nil {

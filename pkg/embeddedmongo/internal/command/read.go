@@ -32,11 +32,9 @@ func (s *rows) Next() (value.Doc, bool, error) {
 	}
 	pos := -1
 	if s.proj.Positions {
-		if _, pos, err = s.q.MatchPosition(row.Doc); err != nil {
-			return nil, false, err
-		}
+		_, pos = s.q.MatchPosition(row.Doc)
 	}
-	d, err := s.proj.Apply(row.Doc, s.now, pos)
+	d, err := s.proj.Apply(row.Doc, pos)
 	return d, err == nil, err
 }
 
@@ -78,12 +76,12 @@ func findQuery(r *request) (q plan.Query, err error) {
 	return q, nil
 }
 
-func projection(v value.Value, now int64) (*project.Projection, error) {
+func projection(v value.Value) (*project.Projection, error) {
 	d, err := document(v, "projection")
 	if err != nil || d.Empty() {
 		return nil, err
 	}
-	return project.Compile(d, project.Options{Find: true, Now: now})
+	return project.Compile(d, project.Options{Find: true})
 }
 
 // asksForIDs reports whether a projection is {_id: 1}.
@@ -107,7 +105,7 @@ func (s *Service) find(r *request) (b *value.Builder, err error) {
 	if err != nil {
 		return nil, err
 	}
-	proj, err := projection(r.get("projection"), r.now)
+	proj, err := projection(r.get("projection"))
 	if err != nil {
 		return nil, err
 	}
@@ -155,12 +153,12 @@ func (s *Service) findByID(
 	r *request, c *storage.Collection, ns string, id []byte, f *filter.Filter, proj *project.Projection,
 ) (b *value.Builder, err error) {
 	err = c.Read(id, func(d value.Doc) error {
-		matches, pos, err := f.MatchPosition(d)
-		if err != nil || !matches {
-			return err
+		matches, pos := f.MatchPosition(d)
+		if !matches {
+			return nil
 		}
 		if proj != nil {
-			if d, err = proj.Apply(d, r.now, pos); err != nil {
+			if d, err = proj.Apply(d, pos); err != nil {
 				return err
 			}
 		}
@@ -178,7 +176,7 @@ func (s *Service) pipeline(r *request) (*aggregate.Pipeline, error) {
 	if v.T != bson.TypeArray {
 		return nil, mongoerr.New(mongoerr.TypeMismatch, "a pipeline must be an array")
 	}
-	p, err := aggregate.Compile(v.Doc().Values(), r.now)
+	p, err := aggregate.Compile(v.Doc().Values())
 	if err != nil {
 		return nil, err
 	}

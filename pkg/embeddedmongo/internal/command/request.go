@@ -241,7 +241,7 @@ func (r *request) filter(v value.Value, name string) (*filter.Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return filter.Compile(d, r.now)
+	return filter.Compile(d)
 }
 
 func sortOf(v value.Value) (*index.Sort, error) {

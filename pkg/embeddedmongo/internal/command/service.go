@@ -198,7 +198,6 @@ func handlers() map[string]handler {
 		"update":             {(*Service).update, []string{"updates", "ordered", "bypassDocumentValidation", "let"}},
 		"delete":             {(*Service).delete, []string{"deletes", "ordered", "let"}},
 		"findAndModify":      {(*Service).findAndModify, []string{"query", "sort", "remove", "update", "new", "fields", "upsert", "bypassDocumentValidation", "arrayFilters", "hint", "let", "collation"}},
-		"bulkWrite":          {(*Service).bulkWrite, []string{"ops", "nsInfo", "ordered", "errorsOnly", "bypassDocumentValidation", "let", "cursor"}},
 		"create":             {(*Service).create, nil},
 		"drop":               {(*Service).drop, nil},
 		"dropDatabase":       {(*Service).dropDatabase, nil},

@@ -83,7 +83,7 @@ func (r *request) compileUpdate(d value.Doc) (*change, error) {
 		return nil, mongoerr.New(mongoerr.FailedToParse, "an update needs q and u")
 	}
 	var err error
-	if op.update, err = update.Compile(u, filters, r.now); err != nil {
+	if op.update, err = update.Compile(u, filters); err != nil {
 		return nil, err
 	}
 	if op.many && op.update.IsReplacement() {
@@ -152,7 +152,7 @@ func (s *Service) findAndModify(r *request) (*value.Builder, error) {
 	if ch.sort, err = sortOf(r.get("sort")); err != nil {
 		return nil, err
 	}
-	proj, err := projection(r.get("fields"), r.now)
+	proj, err := projection(r.get("fields"))
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (s *Service) findAndModify(r *request) (*value.Builder, error) {
 		if r.get("update").IsMissing() {
 			return nil, mongoerr.New(mongoerr.FailedToParse, "either an update or remove: true must be specified")
 		}
-		if ch.update, err = update.Compile(r.get("update"), filters, r.now); err != nil {
+		if ch.update, err = update.Compile(r.get("update"), filters); err != nil {
 			return nil, err
 		}
 	}

@@ -9,24 +9,6 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-var arithmetic = map[string]function{
-	"$add":      {0, -1, add},
-	"$subtract": {2, 2, subtract},
-	"$multiply": {0, -1, multiply},
-	"$divide":   {2, 2, divide},
-	"$mod":      {2, 2, mod},
-	"$abs":      {1, 1, unary("$abs", math.Abs)},
-	"$ceil":     {1, 1, unary("$ceil", math.Ceil)},
-	"$floor":    {1, 1, unary("$floor", math.Floor)},
-	"$sqrt":     {1, 1, realOp("$sqrt", math.Sqrt)},
-	"$exp":      {1, 1, realOp("$exp", math.Exp)},
-	"$ln":       {1, 1, realOp("$ln", math.Log)},
-	"$log10":    {1, 1, realOp("$log10", math.Log10)},
-	"$pow":      {2, 2, pow},
-	"$round":    {1, 2, rounding("$round", math.RoundToEven)},
-	"$trunc":    {1, 2, rounding("$trunc", math.Trunc)},
-}
-
 func notNumeric(op string, v value.Value) error {
 	return mongoerr.New(mongoerr.TypeMismatch, "%s only supports numeric types, not %s", op, value.TypeName(v.T))
 }
@@ -137,103 +119,13 @@ func divide(_ *Env, a []value.Value) (value.Value, error) {
 	return value.OfDouble(a[0].Float() / a[1].Float()), nil
 }
 
-func mod(_ *Env, a []value.Value) (value.Value, error) {
-	null, err := numbers("$mod", a)
+func floor(_ *Env, a []value.Value) (value.Value, error) {
+	null, err := numbers("$floor", a)
 	if err != nil || null {
 		return value.Null, err
 	}
-	if a[1].Float() == 0 {
-		return value.Null, mongoerr.New(mongoerr.Kind{Code: 16610, Name: "Location16610"}, "can't $mod by zero")
+	if a[0].T == bson.TypeDouble {
+		return value.OfDouble(math.Floor(a[0].Float())), nil
 	}
-	if a[0].T == bson.TypeDouble || a[1].T == bson.TypeDouble {
-		return value.OfDouble(math.Mod(a[0].Float(), a[1].Float())), nil
-	}
-	x, _ := a[0].Int()
-	y, _ := a[1].Int()
-	if y == -1 {
-		return sameInt(a, 0), nil
-	}
-	return sameInt(a, x%y), nil
-}
-
-// sameInt makes an integer of the wider of the arguments' types.
-func sameInt(a []value.Value, i int64) value.Value {
-	for _, v := range a {
-		if v.T == bson.TypeInt64 {
-			return value.OfInt64(i)
-		}
-	}
-	return value.OfInt(i)
-}
-
-func unary(op string, f func(float64) float64) func(*Env, []value.Value) (value.Value, error) {
-	return func(_ *Env, a []value.Value) (value.Value, error) {
-		null, err := numbers(op, a)
-		if err != nil || null {
-			return value.Null, err
-		}
-		if a[0].T == bson.TypeDouble {
-			return value.OfDouble(f(a[0].Float())), nil
-		}
-		i, _ := a[0].Int()
-		if op == "$abs" && i < 0 {
-			if i == math.MinInt64 {
-				return value.Null, mongoerr.New(mongoerr.Kind{Code: 28680, Name: "Location28680"}, "can't take $abs of long long min")
-			}
-			i = -i
-		}
-		return sameInt(a, i), nil
-	}
-}
-
-func realOp(op string, f func(float64) float64) func(*Env, []value.Value) (value.Value, error) {
-	return func(_ *Env, a []value.Value) (value.Value, error) {
-		null, err := numbers(op, a)
-		if err != nil || null {
-			return value.Null, err
-		}
-		r := f(a[0].Float())
-		if math.IsNaN(r) && !math.IsNaN(a[0].Float()) {
-			return value.Null, mongoerr.New(mongoerr.BadValue, "%s is not defined for %v", op, a[0].Float())
-		}
-		return value.OfDouble(r), nil
-	}
-}
-
-func pow(_ *Env, a []value.Value) (value.Value, error) {
-	null, err := numbers("$pow", a)
-	if err != nil || null {
-		return value.Null, err
-	}
-	r := math.Pow(a[0].Float(), a[1].Float())
-	if a[0].T != bson.TypeDouble && a[1].T != bson.TypeDouble && a[1].Float() >= 0 && math.Abs(r) < 1<<53 {
-		return sameInt(a, int64(r)), nil
-	}
-	return value.OfDouble(r), nil
-}
-
-func rounding(op string, f func(float64) float64) func(*Env, []value.Value) (value.Value, error) {
-	return func(_ *Env, a []value.Value) (value.Value, error) {
-		null, err := numbers(op, a)
-		if err != nil || null {
-			return value.Null, err
-		}
-		digits := int64(0)
-		if len(a) == 2 {
-			p, ok := a[1].Int()
-			if !ok || p < -20 || p > 100 {
-				return value.Null, mongoerr.New(mongoerr.Kind{Code: 51083, Name: "Location51083"}, "cannot apply %s with a precision of %s", op, value.Format(a[1]))
-			}
-			digits = p
-		}
-		if a[0].T != bson.TypeDouble && digits >= 0 {
-			return a[0], nil
-		}
-		scale := math.Pow(10, float64(digits))
-		r := f(a[0].Float()*scale) / scale
-		if a[0].T != bson.TypeDouble {
-			return sameInt(a[:1], int64(r)), nil
-		}
-		return value.OfDouble(r), nil
-	}
+	return a[0], nil
 }

@@ -14,64 +14,23 @@ import (
 // Expr is a compiled expression. A missing value is a legal result ("$a" of a document without a).
 type Expr func(*Env) (value.Value, error)
 
-// Env is what an expression is evaluated in. Now is the time of the command in milliseconds: $$NOW is one instant in a command.
-type Env struct {
-	Root value.Doc
-	Now  int64
-	vars *binding
-}
-
-type binding struct {
-	name string
-	v    value.Value
-	next *binding
-}
-
-// With returns an environment that also knows a variable.
-func (e *Env) With(name string, v value.Value) *Env {
-	return &Env{Root: e.Root, Now: e.Now, vars: &binding{name: name, v: v, next: e.vars}}
-}
-
-func (e *Env) lookup(name string) (value.Value, bool) {
-	for b := e.vars; b != nil; b = b.next {
-		if b.name == name {
-			return b.v, true
-		}
-	}
-	return value.Value{}, false
-}
-
-// scope is the set of variables that are bound where an expression stands.
-type scope struct {
-	name string
-	next *scope
-}
-
-func (s *scope) has(name string) bool {
-	for ; s != nil; s = s.next {
-		if s.name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// Compile compiles an expression. Unknown operators and variables are errors that name them.
-func Compile(v value.Value) (Expr, error) { return compile(v, nil) }
+// Env is what an expression is evaluated in.
+type Env struct{ Root value.Doc }
 
 // Const makes an expression of a fixed value.
 func Const(v value.Value) Expr { return func(*Env) (value.Value, error) { return v, nil } }
 
-func compile(v value.Value, sc *scope) (Expr, error) {
+// Compile compiles an expression. Operators outside of the subset, and variables, are errors that name them.
+func Compile(v value.Value) (Expr, error) {
 	switch v.T {
 	case bson.TypeString:
 		s := v.Str()
 		if !strings.HasPrefix(s, "$") {
 			return Const(v), nil
 		}
-		return compilePath(s, sc)
+		return compilePath(s)
 	case bson.TypeArray:
-		return compileArray(v, sc)
+		return compileArray(v)
 	case bson.TypeEmbeddedDocument:
 		key, arg := v.Doc().First()
 		if strings.HasPrefix(key, "$") {
@@ -79,45 +38,18 @@ func compile(v value.Value, sc *scope) (Expr, error) {
 				return nil, mongoerr.New(mongoerr.Kind{Code: 15983, Name: "Location15983"},
 					"an object representing an expression must have exactly one field: %s", value.Format(v))
 			}
-			return compileOperator(key, arg, sc)
+			return compileOperator(key, arg)
 		}
-		return compileObject(v.Doc(), sc)
+		return compileObject(v.Doc())
 	}
 	return Const(v), nil
 }
 
-func compilePath(s string, sc *scope) (Expr, error) {
-	if !strings.HasPrefix(s, "$$") {
-		return Field(s[1:])
+func compilePath(s string) (Expr, error) {
+	if strings.HasPrefix(s, "$$") {
+		return nil, mongoerr.NotImplemented("aggregation variable %s", s)
 	}
-	name, rest, dotted := strings.Cut(s[2:], ".")
-	var base Expr
-	switch {
-	case sc.has(name):
-		base = func(e *Env) (value.Value, error) {
-			v, _ := e.lookup(name)
-			return v, nil
-		}
-	case name == "ROOT", name == "CURRENT":
-		base = func(e *Env) (value.Value, error) { return value.OfDoc(e.Root), nil }
-	case name == "NOW":
-		base = func(e *Env) (value.Value, error) { return value.OfDate(e.Now), nil }
-	case name == "REMOVE":
-		base = Const(value.Value{})
-	default:
-		return nil, mongoerr.NotImplemented("aggregation variable $$%s", name)
-	}
-	if !dotted {
-		return base, nil
-	}
-	parts := strings.Split(rest, ".")
-	return func(e *Env) (value.Value, error) {
-		v, err := base(e)
-		if err != nil {
-			return v, err
-		}
-		return descend(v, parts), nil
-	}, nil
+	return Field(s[1:])
 }
 
 // Field compiles a field path without its dollar sign. Through arrays it maps: "a.b" of {a: [{b: 1}, {b: 2}]} is [1, 2].
@@ -160,9 +92,9 @@ func descend(v value.Value, parts []string) value.Value {
 	return v
 }
 
-func compileList(v value.Value, sc *scope) ([]Expr, error) {
+func compileList(v value.Value) ([]Expr, error) {
 	if v.T != bson.TypeArray {
-		x, err := compile(v, sc)
+		x, err := Compile(v)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +102,7 @@ func compileList(v value.Value, sc *scope) ([]Expr, error) {
 	}
 	var xs []Expr
 	for _, e := range v.Doc().Values() {
-		x, err := compile(e, sc)
+		x, err := Compile(e)
 		if err != nil {
 			return nil, err
 		}
@@ -179,8 +111,8 @@ func compileList(v value.Value, sc *scope) ([]Expr, error) {
 	return xs, nil
 }
 
-func compileArray(v value.Value, sc *scope) (Expr, error) {
-	xs, err := compileList(v, sc)
+func compileArray(v value.Value) (Expr, error) {
+	xs, err := compileList(v)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +132,7 @@ func compileArray(v value.Value, sc *scope) (Expr, error) {
 	}, nil
 }
 
-func compileObject(d value.Doc, sc *scope) (Expr, error) {
+func compileObject(d value.Doc) (Expr, error) {
 	type field struct {
 		name string
 		x    Expr
@@ -214,7 +146,7 @@ func compileObject(d value.Doc, sc *scope) (Expr, error) {
 		if bytes.ContainsAny(k, "$.") {
 			return nil, mongoerr.New(mongoerr.Kind{Code: 16412, Name: "Location16412"}, "field name %q is not allowed in an expression object", k)
 		}
-		x, err := compile(v, sc)
+		x, err := Compile(v)
 		if err != nil {
 			return nil, err
 		}

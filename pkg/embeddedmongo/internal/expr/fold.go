@@ -6,10 +6,10 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// compileFold compiles $sum, $avg, $min and $max as expressions: over their arguments, or over the one array given.
+// compileFold compiles $sum, $min and $max as expressions: over their arguments, or over the one array given.
 func compileFold(op string) special {
-	return func(arg value.Value, sc *scope) (Expr, error) {
-		xs, err := compileList(arg, sc)
+	return func(arg value.Value) (Expr, error) {
+		xs, err := compileList(arg)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"maps"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -16,54 +17,55 @@ type function struct {
 }
 
 // special is an operator that compiles its own argument.
-type special func(arg value.Value, sc *scope) (Expr, error)
+type special func(arg value.Value) (Expr, error)
 
 // Operators lists the names of all operators that Compile knows.
 func Operators() []string {
-	var s []string
-	for _, m := range functionTables() {
-		for k := range m {
-			s = append(s, k)
-		}
-	}
-	for k := range specials() {
-		s = append(s, k)
-	}
-	return s
+	return slices.Concat(slices.Collect(maps.Keys(functions())), slices.Collect(maps.Keys(specials())))
 }
 
-func functionTables() []map[string]function {
-	return []map[string]function{arithmetic, comparisons, strings_, arrays, dates, conversions}
+func functions() map[string]function {
+	return map[string]function{
+		"$add": {0, -1, add}, "$subtract": {2, 2, subtract}, "$multiply": {0, -1, multiply}, "$divide": {2, 2, divide}, "$floor": {1, 1, floor},
+		"$eq":  {2, 2, comparison(func(c int) bool { return c == 0 })},
+		"$ne":  {2, 2, comparison(func(c int) bool { return c != 0 })},
+		"$gt":  {2, 2, comparison(func(c int) bool { return c > 0 })},
+		"$gte": {2, 2, comparison(func(c int) bool { return c >= 0 })},
+		"$lt":  {2, 2, comparison(func(c int) bool { return c < 0 })},
+		"$lte": {2, 2, comparison(func(c int) bool { return c <= 0 })},
+		"$not": {1, 1, func(_ *Env, a []value.Value) (value.Value, error) { return value.OfBool(!a[0].Truthy()), nil }},
+		"$in":  {2, 2, in},
+	}
 }
 
 func specials() map[string]special {
 	return map[string]special{
-		"$literal": func(arg value.Value, _ *scope) (Expr, error) { return Const(arg), nil },
-		"$expr":    compile,
-		"$and":     compileAnd, "$or": compileOr, "$cond": compileCond, "$ifNull": compileIfNull, "$switch": compileSwitch,
-		"$let": compileLet, "$map": compileMap, "$filter": compileFilter, "$reduce": compileReduce,
-		"$sum": compileFold("$sum"), "$avg": compileFold("$avg"), "$min": compileFold("$min"), "$max": compileFold("$max"),
-		"$first": compileEnd(true), "$last": compileEnd(false),
-		"$dateTrunc": compileDateTrunc, "$dateToString": compileDateToString, "$dateAdd": compileDateAdd(1),
-		"$dateSubtract": compileDateAdd(-1), "$dateDiff": compileDateDiff,
-		"$getField": compileGetField,
+		"$literal": func(arg value.Value) (Expr, error) { return Const(arg), nil },
+		"$and":     compileAnd, "$or": compileOr, "$cond": compileCond, "$ifNull": compileIfNull,
+		"$sum": compileFold("$sum"), "$min": compileFold("$min"), "$max": compileFold("$max"),
 	}
 }
 
-func compileOperator(name string, arg value.Value, sc *scope) (Expr, error) {
-	for _, m := range functionTables() {
-		if f, ok := m[name]; ok {
-			return compileFunction(name, f, arg, sc)
-		}
+func compileOperator(name string, arg value.Value) (Expr, error) {
+	if f, ok := functions()[name]; ok {
+		return compileFunction(name, f, arg)
 	}
 	if s, ok := specials()[name]; ok {
-		return s(arg, sc)
+		return s(arg)
 	}
 	return nil, mongoerr.NotImplemented("expression operator %s", name)
 }
 
-func compileFunction(name string, f function, arg value.Value, sc *scope) (Expr, error) {
-	xs, err := compileList(arg, sc)
+// in reports whether an array has a value.
+func in(_ *Env, a []value.Value) (value.Value, error) {
+	if a[1].T != bson.TypeArray {
+		return a[1], mongoerr.New(mongoerr.Kind{Code: 40081, Name: "Location40081"}, "$in requires an array as a second argument, found: %s", value.TypeName(a[1].T))
+	}
+	return value.OfBool(slices.ContainsFunc(a[1].Doc().Values(), func(v value.Value) bool { return compare(a[0], v) == 0 })), nil
+}
+
+func compileFunction(name string, f function, arg value.Value) (Expr, error) {
+	xs, err := compileList(arg)
 	if err != nil {
 		return nil, err
 	}
@@ -84,19 +86,6 @@ func compileFunction(name string, f function, arg value.Value, sc *scope) (Expr,
 	}, nil
 }
 
-var comparisons = map[string]function{
-	"$eq":  {2, 2, comparison(func(c int) bool { return c == 0 })},
-	"$ne":  {2, 2, comparison(func(c int) bool { return c != 0 })},
-	"$gt":  {2, 2, comparison(func(c int) bool { return c > 0 })},
-	"$gte": {2, 2, comparison(func(c int) bool { return c >= 0 })},
-	"$lt":  {2, 2, comparison(func(c int) bool { return c < 0 })},
-	"$lte": {2, 2, comparison(func(c int) bool { return c <= 0 })},
-	"$cmp": {2, 2, func(_ *Env, a []value.Value) (value.Value, error) {
-		return value.OfInt32(int32(compare(a[0], a[1]))), nil
-	}},
-	"$not": {1, 1, func(_ *Env, a []value.Value) (value.Value, error) { return value.OfBool(!a[0].Truthy()), nil }},
-}
-
 // compare orders as expressions do: a missing value comes before null.
 func compare(a, b value.Value) int {
 	if a.IsMissing() != b.IsMissing() && a.IsNullish() && b.IsNullish() {
@@ -112,12 +101,12 @@ func comparison(ok func(int) bool) func(*Env, []value.Value) (value.Value, error
 	return func(_ *Env, a []value.Value) (value.Value, error) { return value.OfBool(ok(compare(a[0], a[1]))), nil }
 }
 
-func compileAnd(arg value.Value, sc *scope) (Expr, error) { return compileBool(arg, sc, false) }
-func compileOr(arg value.Value, sc *scope) (Expr, error)  { return compileBool(arg, sc, true) }
+func compileAnd(arg value.Value) (Expr, error) { return compileBool(arg, false) }
+func compileOr(arg value.Value) (Expr, error)  { return compileBool(arg, true) }
 
 // compileBool stops at the first argument whose truth is the deciding one.
-func compileBool(arg value.Value, sc *scope, deciding bool) (Expr, error) {
-	xs, err := compileList(arg, sc)
+func compileBool(arg value.Value, deciding bool) (Expr, error) {
+	xs, err := compileList(arg)
 	if err != nil {
 		return nil, err
 	}
@@ -133,37 +122,4 @@ func compileBool(arg value.Value, sc *scope, deciding bool) (Expr, error) {
 		}
 		return value.OfBool(!deciding), nil
 	}, nil
-}
-
-// namedArgs compiles the fields of an operator's document argument; names outside required and optional are errors.
-func namedArgs(op string, arg value.Value, sc *scope, required, optional []string) (map[string]Expr, error) {
-	if arg.T != bson.TypeEmbeddedDocument {
-		return nil, mongoerr.New(mongoerr.FailedToParse, "%s requires an object as an argument", op)
-	}
-	m := map[string]Expr{}
-	for it := arg.Doc().Iter(); ; {
-		k, v, ok := it.Next()
-		if !ok {
-			break
-		}
-		name := string(k)
-		if !contains(required, name) && !contains(optional, name) {
-			return nil, mongoerr.NotImplemented("argument %q of %s", name, op)
-		}
-		x, err := compile(v, sc)
-		if err != nil {
-			return nil, err
-		}
-		m[name] = x
-	}
-	for _, r := range required {
-		if m[r] == nil {
-			return nil, mongoerr.New(mongoerr.FailedToParse, "%s requires the argument %q", op, r)
-		}
-	}
-	return m, nil
-}
-
-func contains(s []string, x string) bool {
-	return slices.Contains(s, x)
 }

@@ -5,19 +5,18 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/expr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Compile compiles a filter document; now is what $$NOW stands for in $expr, in milliseconds. Operators outside the subset
+// Compile compiles a filter document. Operators outside the subset
 // are NotImplemented errors that name them.
-func Compile(d value.Doc, now int64) (*Filter, error) {
+func Compile(d value.Doc) (*Filter, error) {
 	root, err := compileDoc(d, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{root: root, now: now}, nil
+	return &Filter{root: root}, nil
 }
 
 // maxDepth bounds the nesting of logical operators, so that a hostile filter cannot exhaust the stack.
@@ -79,12 +78,6 @@ func compileLogical(op string, v value.Value, depth int) (And, error) {
 			return And{Or(kids)}, nil
 		}
 		return And{Nor(kids)}, nil
-	case "$expr":
-		x, err := expr.Compile(v)
-		if err != nil {
-			return nil, err
-		}
-		return And{&Expr{x}}, nil
 	case "$comment":
 		return nil, nil
 	}

@@ -1,29 +1,21 @@
 // Package filter compiles MongoDB query filters and matches documents in wire form against them.
 package filter
 
-import (
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/expr"
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
-)
+import "github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 
-// Filter is a compiled query filter. It is immutable and safe for concurrent use, unless it has relations.
-type Filter struct {
-	root And
-	now  int64
-}
+// Filter is a compiled query filter. It is immutable and safe for concurrent use.
+type Filter struct{ root And }
 
-// Match reports whether the document satisfies the filter. Only $expr and relations can fail.
-func (f *Filter) Match(d value.Doc) (bool, error) {
-	st := state{now: f.now, pos: -1}
-	ok := f.root.match(d, &st)
-	return ok && st.err == nil, st.err
+// Match reports whether the document satisfies the filter.
+func (f *Filter) Match(d value.Doc) bool {
+	return f.root.match(d, &state{pos: -1})
 }
 
 // MatchPosition is Match that also returns the array position of the positional operator "$", or -1.
-func (f *Filter) MatchPosition(d value.Doc) (ok bool, pos int, err error) {
-	st := state{now: f.now, pos: -1}
+func (f *Filter) MatchPosition(d value.Doc) (ok bool, pos int) {
+	st := state{pos: -1}
 	ok = f.root.match(d, &st)
-	return ok && st.err == nil, st.pos, st.err
+	return ok, st.pos
 }
 
 // Conjuncts are the predicates that must all hold, for the planner.
@@ -32,28 +24,26 @@ func (f *Filter) Conjuncts() And { return f.root }
 // Empty reports whether every document matches.
 func (f *Filter) Empty() bool { return len(f.root) == 0 }
 
-// state is the state of one evaluation: the matched array position, and the first error of an expression.
+// state is the state of one evaluation.
 type state struct {
-	pos int
-	now int64
-	err error
+	pos int // The matched array position.
 	// element says that the document stands for an element that is tested as a whole: an array in it is not traversed.
 	element bool
 }
 
-// All returns the filter that holds where all of them hold. now is as in Compile.
-func All(fs []*Filter, now int64) *Filter {
+// All returns the filter that holds where all of them hold.
+func All(fs []*Filter) *Filter {
 	if len(fs) == 1 {
 		return fs[0]
 	}
-	all := &Filter{now: now}
+	all := &Filter{}
 	for _, f := range fs {
 		all.root = append(all.root, f.root...)
 	}
 	return all
 }
 
-// Node is one condition of a filter: And, Or, Nor, Not, *Leaf or *Expr.
+// Node is one condition of a filter: And, Or, Nor, Not or *Leaf.
 type Node interface {
 	match(value.Doc, *state) bool
 }
@@ -69,9 +59,6 @@ type Nor []Node
 
 // Not negates a node.
 type Not struct{ Node Node }
-
-// Expr holds when an aggregation expression is true.
-type Expr struct{ x expr.Expr }
 
 func (n And) match(d value.Doc, st *state) bool {
 	for _, k := range n {
@@ -103,12 +90,4 @@ func (n Not) match(d value.Doc, st *state) bool {
 	ok := !n.Node.match(d, st)
 	st.pos = pos
 	return ok
-}
-
-func (n *Expr) match(d value.Doc, st *state) bool {
-	v, err := n.x(&expr.Env{Root: d, Now: st.now})
-	if err != nil && st.err == nil {
-		st.err = err
-	}
-	return err == nil && v.Truthy()
 }

@@ -145,16 +145,13 @@ func (l *Leaf) elemMatch(v value.Value, st *state) bool {
 		if !ok {
 			return false
 		}
-		inner := state{now: st.now, element: l.Op == ElemMatchValue}
+		inner := state{element: l.Op == ElemMatchValue}
 		var hit bool
 		switch {
 		case l.Op == ElemMatchValue:
 			hit = l.Sub.match(value.NewBuilder().Add("", e).Done(), &inner)
 		case e.T == bson.TypeEmbeddedDocument || e.T == bson.TypeArray:
 			hit = l.Sub.match(e.Doc(), &inner)
-		}
-		if inner.err != nil && st.err == nil {
-			st.err = inner.err
 		}
 		if hit {
 			st.pos = n

@@ -316,14 +316,7 @@ func (p *Plan) eachKey(path string, set *distinctValues) error {
 		if err != nil {
 			return err
 		}
-		if d == nil {
-			continue
-		}
-		ok, err := p.q.Filter.Match(d)
-		if err != nil {
-			return err
-		}
-		if ok {
+		if d != nil && p.q.Filter.Match(d) {
 			set.addFrom(d)
 		}
 	}

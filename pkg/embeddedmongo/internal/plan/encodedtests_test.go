@@ -40,7 +40,7 @@ func TestEncodedTestsAgree(t *testing.T) {
 		}
 		raw, err := bson.Marshal(bson.D{{Key: "v", Value: condition}})
 		require.NoError(r, err)
-		f, err := filter.Compile(value.Doc(raw), 0)
+		f, err := filter.Compile(value.Doc(raw))
 		require.NoError(r, err)
 		doc, err := bson.Marshal(bson.D{{Key: "v", Value: pick("value")}})
 		require.NoError(r, err)

@@ -17,7 +17,7 @@ func conjoined(t testing.TB, f bson.D) *conjunction {
 	t.Helper()
 	d, err := bson.Marshal(f)
 	require.NoError(t, err)
-	compiled, err := filter.Compile(value.Doc(d), 0)
+	compiled, err := filter.Compile(value.Doc(d))
 	require.NoError(t, err)
 	return conjoin(compiled)
 }

@@ -133,14 +133,8 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			continue
 		}
 		r.Docs++
-		if !matches {
-			ok, err := r.p.q.Filter.Match(d)
-			if err != nil {
-				return Row{}, false, err
-			}
-			if !ok {
-				continue
-			}
+		if !matches && !r.p.q.Filter.Match(d) {
+			continue
 		}
 		return r.result(id, d, want)
 	}

@@ -80,7 +80,7 @@ func (r *runStore) create(c *storage.Collection, paths ...string) {
 
 func (r *runStore) filter(conditions ...bson.E) *filter.Filter {
 	r.t.Helper()
-	f, err := filter.Compile(r.document(append(bson.D{{Key: "ws", Value: 1}}, conditions...)), 0)
+	f, err := filter.Compile(r.document(append(bson.D{{Key: "ws", Value: 1}}, conditions...)))
 	require.NoError(r.t, err)
 	return f
 }

@@ -3,7 +3,6 @@ package project
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/expr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
@@ -18,10 +17,10 @@ func isArrayOperator(v value.Value) bool {
 	return k == "$elemMatch" || (k == "$slice" && (arg.IsNumber() || (arg.T == bson.TypeArray && arg.Doc().At(0).IsNumber())))
 }
 
-func arrayOperator(v value.Value, now int64) ([]int64, *filter.Filter, error) {
+func arrayOperator(v value.Value) ([]int64, *filter.Filter, error) {
 	k, arg := v.Doc().First()
 	if k == "$elemMatch" {
-		f, err := filter.Compile(value.NewBuilder().Add("e", v).Done(), now)
+		f, err := filter.Compile(value.NewBuilder().Add("e", v).Done())
 		return nil, f, err
 	}
 	list := []value.Value{arg}
@@ -49,11 +48,7 @@ func (t *tree) array(v value.Value, pos int) (value.Value, error) {
 			return value.Value{}, nil
 		}
 		for _, e := range v.Doc().Values() {
-			ok, err := t.elem.Match(value.NewBuilder().Add("e", value.OfArray([]value.Value{e})).Done())
-			if err != nil {
-				return v, err
-			}
-			if ok {
+			if t.elem.Match(value.NewBuilder().Add("e", value.OfArray([]value.Value{e})).Done()) {
 				return value.OfArray([]value.Value{e}), nil
 			}
 		}
@@ -70,9 +65,30 @@ func (t *tree) array(v value.Value, pos int) (value.Value, error) {
 		}
 		return value.OfArray([]value.Value{e}), nil
 	case len(t.slice) == 1:
-		return value.OfArray(expr.Slice(v.Doc().Values(), t.slice[0])), nil
+		return value.OfArray(sliceOf(v.Doc().Values(), t.slice[0])), nil
 	case len(t.slice) == 2:
-		return value.OfArray(expr.SliceFrom(v.Doc().Values(), t.slice[0], t.slice[1])), nil
+		return value.OfArray(sliceFrom(v.Doc().Values(), t.slice[0], t.slice[1])), nil
 	}
 	return v, nil
+}
+
+// sliceOf keeps the first n elements, or the last -n.
+func sliceOf(vs []value.Value, n int64) []value.Value {
+	switch {
+	case n >= 0 && n < int64(len(vs)):
+		return vs[:n]
+	case n < 0 && -n < int64(len(vs)):
+		return vs[int64(len(vs))+n:]
+	}
+	return vs
+}
+
+// sliceFrom skips from elements (from the end when negative) and keeps count.
+func sliceFrom(vs []value.Value, from, count int64) []value.Value {
+	l := int64(len(vs))
+	if from < 0 {
+		from = max(from+l, 0)
+	}
+	from = min(from, l)
+	return vs[from:min(l, from+count)]
 }

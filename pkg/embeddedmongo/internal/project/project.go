@@ -1,4 +1,4 @@
-// Package project compiles projections and the aggregation stages that reshape one document at a time.
+// Package project compiles projections: inclusions and exclusions, of find and of the stage $project.
 package project
 
 import (
@@ -7,7 +7,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/expr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
@@ -18,13 +17,7 @@ type Projection struct {
 	root      *tree
 	include   bool
 	id        bool
-	computed  []computed
 	Positions bool // The projection uses "path.$": Apply needs the array position of the match.
-}
-
-type computed struct {
-	path []string
-	x    expr.Expr
 }
 
 // tree is the shape of the paths of a projection.
@@ -39,8 +32,7 @@ type tree struct {
 
 // Options select the features of a projection.
 type Options struct {
-	Find bool // $slice, $elemMatch and "path.$" have find's meaning.
-	Now  int64
+	Find bool // With $slice, $elemMatch and "path.$".
 }
 
 // Compile compiles a projection document.
@@ -118,7 +110,7 @@ func Compile(d value.Doc, o Options) (*Projection, error) {
 			case o.Find && isArrayOperator(v):
 				t := p.root.at(path)
 				var err error
-				if t.slice, t.elem, err = arrayOperator(v, o.Now); err != nil {
+				if t.slice, t.elem, err = arrayOperator(v); err != nil {
 					return err
 				}
 				if t.elem != nil {
@@ -129,17 +121,7 @@ func Compile(d value.Doc, o Options) (*Projection, error) {
 				}
 				sliced = true
 			default:
-				if err := set(1, key); err != nil {
-					return err
-				}
-				x, err := expr.Compile(v)
-				if err != nil {
-					return err
-				}
-				if len(path) == 1 && path[0] == "_id" {
-					p.id = false
-				}
-				p.computed = append(p.computed, computed{path, x})
+				return mongoerr.NotImplemented("a computed field in a projection: %s: %s", key, value.Format(v))
 			}
 		}
 	}
@@ -186,7 +168,7 @@ func isOperator(v value.Value) bool {
 }
 
 // Apply projects one document; pos is the array position of the match, or -1.
-func (p *Projection) Apply(d value.Doc, now int64, pos int) (value.Doc, error) {
+func (p *Projection) Apply(d value.Doc, pos int) (value.Doc, error) {
 	b := value.NewBuilder()
 	if p.include {
 		if p.id {
@@ -207,19 +189,7 @@ func (p *Projection) Apply(d value.Doc, now int64, pos int) (value.Doc, error) {
 			b.Add(string(k), p.root.kids[string(k)].exclude(v))
 		}
 	}
-	out := b.Done()
-	if len(p.computed) == 0 {
-		return out, nil
-	}
-	env := &expr.Env{Root: d, Now: now}
-	for _, c := range p.computed {
-		v, err := c.x(env)
-		if err != nil {
-			return nil, err
-		}
-		out = Set(out, c.path, v)
-	}
-	return out, nil
+	return b.Done(), nil
 }
 
 func (t *tree) includeInto(b *value.Builder, d value.Doc, top bool, pos int) error {

@@ -108,7 +108,7 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "TTL indexes are single-field indexes, compound indexes do not support TTL")
 	}
 	if len(spec.Partial) > 0 {
-		f, err := filter.Compile(value.Doc(spec.Partial), 0)
+		f, err := filter.Compile(value.Doc(spec.Partial))
 		if err != nil {
 			return nil, err
 		}
@@ -156,8 +156,7 @@ func (ix *Index) excludes(after value.Doc, changed [][]byte) bool {
 	if ix.partialRoots == nil || !disjoint(ix.partialRoots, changed) {
 		return false
 	}
-	matches, err := ix.Partial.Match(after)
-	return err == nil && !matches
+	return !ix.Partial.Match(after)
 }
 
 func disjoint(roots []string, changed [][]byte) bool {
@@ -225,11 +224,8 @@ func (ix *Index) entries(d value.Doc) (index.KeySet, error) {
 
 // entriesIn is entries in memory that is reused.
 func (ix *Index) entriesIn(memory *index.Memory, d value.Doc) (index.KeySet, error) {
-	if ix.Partial != nil {
-		ok, err := ix.Partial.Match(d)
-		if err != nil || !ok {
-			return index.KeySet{}, err
-		}
+	if ix.Partial != nil && !ix.Partial.Match(d) {
+		return index.KeySet{}, nil
 	}
 	ks := index.EntriesIn(memory, d, ix.Fields)
 	if ks.Parallel != "" {

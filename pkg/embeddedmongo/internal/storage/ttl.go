@@ -116,7 +116,7 @@ func classByte(class byte, desc bool) byte {
 
 func expires(ix *Index, d value.Doc, limit int64) bool {
 	if ix.Partial != nil {
-		if ok, err := ix.Partial.Match(d); err != nil || !ok {
+		if !ix.Partial.Match(d) {
 			return false
 		}
 	}

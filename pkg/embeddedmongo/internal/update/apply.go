@@ -42,11 +42,7 @@ func (u *Update) resolve(root *node, done, rest []string, c Context, f func([]st
 		arr.expand()
 		for n, k := range arr.kids {
 			if name := p[2 : len(p)-1]; name != "" {
-				ok, err := u.filters[name].Match(value.NewBuilder().Add(name, k.value()).Done())
-				if err != nil {
-					return err
-				}
-				if !ok {
+				if !u.filters[name].Match(value.NewBuilder().Add(name, k.value()).Done()) {
 					continue
 				}
 			}

@@ -158,29 +158,24 @@ next:
 }
 
 // compilePull compiles the test of $pull: a value to equal, operators for the element, or a filter for elements that are documents.
-func compilePull(arg value.Value, now int64) (func(value.Value) (bool, error), error) {
+func compilePull(arg value.Value) (func(value.Value) bool, error) {
 	if arg.T == bson.TypeEmbeddedDocument {
 		if k, _ := arg.Doc().First(); !strings.HasPrefix(k, "$") || k == "$and" || k == "$or" || k == "$nor" {
-			f, err := filter.Compile(arg.Doc(), now)
+			f, err := filter.Compile(arg.Doc())
 			if err != nil {
 				return nil, err
 			}
-			return func(v value.Value) (bool, error) {
-				if v.T != bson.TypeEmbeddedDocument {
-					return false, nil
-				}
-				return f.Match(v.Doc())
-			}, nil
+			return func(v value.Value) bool { return v.T == bson.TypeEmbeddedDocument && f.Match(v.Doc()) }, nil
 		}
 	}
 	if arg.T != bson.TypeEmbeddedDocument && arg.T != bson.TypeRegex {
-		return func(v value.Value) (bool, error) { return value.Equal(v, arg), nil }, nil
+		return func(v value.Value) bool { return value.Equal(v, arg) }, nil
 	}
-	f, err := filter.Compile(value.NewBuilder().Add("e", arg).Done(), now)
+	f, err := filter.Compile(value.NewBuilder().Add("e", arg).Done())
 	if err != nil {
 		return nil, err
 	}
-	return func(v value.Value) (bool, error) { return f.Match(value.NewBuilder().Add("e", v).Done()) }, nil
+	return func(v value.Value) bool { return f.Match(value.NewBuilder().Add("e", v).Done()) }, nil
 }
 
 func applyPull(root *node, path []string, m modifier) error {
@@ -200,10 +195,7 @@ func applyPull(root *node, path []string, m modifier) error {
 		v := k.value()
 		drop := false
 		if m.pull != nil {
-			var err error
-			if drop, err = m.pull(v); err != nil {
-				return err
-			}
+			drop = m.pull(v)
 		} else {
 			for _, x := range m.arg.Doc().Values() {
 				drop = drop || value.Equal(x, v)

@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-func (u *Update) compileOperator(op string, v value.Value, now int64) error {
+func (u *Update) compileOperator(op string, v value.Value) error {
 	switch op {
 	case "$set", "$setOnInsert", "$unset", "$inc", "$mul", "$min", "$max", "$rename", "$push", "$pull", "$pullAll", "$addToSet", "$pop", "$currentDate":
 	default:
@@ -40,7 +40,7 @@ func (u *Update) compileOperator(op string, v value.Value, now int64) error {
 		case "$push", "$addToSet":
 			m.push, err = compilePush(op, arg)
 		case "$pull":
-			m.pull, err = compilePull(arg, now)
+			m.pull, err = compilePull(arg)
 		case "$pullAll":
 			if arg.T != bson.TypeArray {
 				err = mongoerr.New(mongoerr.BadValue, "$pullAll requires an array argument but was given a %s", value.TypeName(arg.T))

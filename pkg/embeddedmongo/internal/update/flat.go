@@ -63,9 +63,7 @@ func (u *Update) splice(old value.Doc, c Context) (value.Doc, bool, error) {
 			if v.T != bson.TypeArray {
 				return nil, false, nil
 			}
-			if err := m.array(b, k, v); err != nil {
-				return nil, false, err
-			}
+			m.array(b, k, v)
 		}
 	}
 	for i := range u.mods {
@@ -77,9 +75,7 @@ func (u *Update) splice(old value.Doc, c Context) (value.Doc, bool, error) {
 		case "$set":
 			b.Add(m.path[0], m.arg)
 		case "$push":
-			if err := m.array(b, []byte(m.path[0]), value.OfDoc(value.EmptyDoc)); err != nil {
-				return nil, false, err
-			}
+			m.array(b, []byte(m.path[0]), value.OfDoc(value.EmptyDoc))
 		}
 	}
 	out := b.Done()
@@ -103,7 +99,7 @@ func (u *Update) modifierOf(key []byte) int {
 }
 
 // array writes an array without the elements that $pull removes, and with those that $push appends.
-func (m *modifier) array(b *value.Builder, key []byte, old value.Value) error {
+func (m *modifier) array(b *value.Builder, key []byte, old value.Value) {
 	b.OpenKey(key, bson.TypeArray)
 	n := 0
 	for it := old.Doc().Iter(); ; {
@@ -111,14 +107,8 @@ func (m *modifier) array(b *value.Builder, key []byte, old value.Value) error {
 		if !ok {
 			break
 		}
-		if m.pull != nil {
-			drop, err := m.pull(v)
-			if err != nil {
-				return err
-			}
-			if drop {
-				continue
-			}
+		if m.pull != nil && m.pull(v) {
+			continue
 		}
 		b.Add(value.Index(n), v)
 		n++
@@ -130,7 +120,6 @@ func (m *modifier) array(b *value.Builder, key []byte, old value.Value) error {
 		}
 	}
 	b.Close()
-	return nil
 }
 
 // argSize estimates how much the modifiers add to a document, in bytes.

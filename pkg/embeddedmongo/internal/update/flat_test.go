@@ -42,7 +42,7 @@ func TestFlatUpdatesEqualTheTree(t *testing.T) {
 			}
 			operators = append(operators, op)
 		}
-		u, err := Compile(value.OfDoc(value.DocOf(operators)), nil, 0)
+		u, err := Compile(value.OfDoc(value.DocOf(operators)), nil)
 		require.NoError(rt, err)
 		require.True(rt, u.isFlat)
 		tree := *u
@@ -60,7 +60,7 @@ func TestFlatUpdatesEqualTheTree(t *testing.T) {
 // TestTheSameFieldTwice: a flat update is checked for conflicts as others are.
 func TestTheSameFieldTwice(t *testing.T) {
 	t.Parallel()
-	_, err := Compile(val(t, `{"$set": {"a": 1, "b": 2}, "$unset": {"a": ""}}`), nil, 0)
+	_, err := Compile(val(t, `{"$set": {"a": 1, "b": 2}, "$unset": {"a": ""}}`), nil)
 	require.ErrorContains(t, err, "updating the path 'a' would create a conflict at 'a'")
 }
 
@@ -82,7 +82,7 @@ func BenchmarkApply(b *testing.B) {
 	memory := new([]byte)
 	b.ReportAllocs()
 	for b.Loop() {
-		u, err := Compile(change, nil, 0)
+		u, err := Compile(change, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

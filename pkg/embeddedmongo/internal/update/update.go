@@ -10,15 +10,13 @@ import (
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/project"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Update is a compiled update: operators, a replacement document, or a pipeline. It is safe for concurrent use.
+// Update is a compiled update: operators, or a replacement document. It is safe for concurrent use.
 type Update struct {
 	mods        []modifier
 	replacement value.Doc
-	pipeline    []project.Stage
 	filters     map[string]*filter.Filter
 	positional  bool
 	isFlat      bool
@@ -26,7 +24,7 @@ type Update struct {
 
 // Context holds the inputs of one application of an update.
 type Context struct {
-	Now    int64 // Milliseconds, for $currentDate and $$NOW.
+	Now    int64 // Milliseconds, for $currentDate.
 	Insert bool  // The document is being inserted by an upsert: $setOnInsert applies.
 	Pos    int   // The array position that "$" stands for, or -1.
 	// Memory, if any, is for the result: valid until the next update that shares it.
@@ -38,7 +36,7 @@ type modifier struct {
 	path []string
 	arg  value.Value
 	push *push
-	pull func(value.Value) (bool, error)
+	pull func(value.Value) bool
 	from []string // $rename's source.
 }
 
@@ -48,14 +46,11 @@ func (u *Update) IsReplacement() bool { return u.replacement != nil }
 // Positional reports whether a path uses "$", so that Apply needs the array position of the match.
 func (u *Update) Positional() bool { return u.positional }
 
-// Compile compiles an update: a document of operators, a replacement document, or an array of stages.
-func Compile(v value.Value, arrayFilters []value.Doc, now int64) (*Update, error) {
+// Compile compiles an update: a document of operators, or a replacement document.
+func Compile(v value.Value, arrayFilters []value.Doc) (*Update, error) {
 	u := &Update{}
 	if v.T == bson.TypeArray {
-		if len(arrayFilters) > 0 {
-			return nil, mongoerr.New(mongoerr.FailedToParse, "cannot specify arrayFilters with a pipeline update")
-		}
-		return u, u.compilePipeline(v.Doc())
+		return nil, mongoerr.NotImplemented("an update by a pipeline")
 	}
 	if v.T != bson.TypeEmbeddedDocument {
 		return nil, mongoerr.New(mongoerr.FailedToParse, "an update must be a document or an array")
@@ -74,7 +69,7 @@ func Compile(v value.Value, arrayFilters []value.Doc, now int64) (*Update, error
 		u.replacement = d
 		return u, nil
 	}
-	if err := u.compileArrayFilters(arrayFilters, now); err != nil {
+	if err := u.compileArrayFilters(arrayFilters); err != nil {
 		return nil, err
 	}
 	for it := d.Iter(); ; {
@@ -82,7 +77,7 @@ func Compile(v value.Value, arrayFilters []value.Doc, now int64) (*Update, error
 		if !ok {
 			break
 		}
-		if err := u.compileOperator(string(k), v, now); err != nil {
+		if err := u.compileOperator(string(k), v); err != nil {
 			return nil, err
 		}
 	}
@@ -95,22 +90,7 @@ func Compile(v value.Value, arrayFilters []value.Doc, now int64) (*Update, error
 	return u, u.checkConflicts()
 }
 
-func (u *Update) compilePipeline(stages value.Doc) error {
-	for _, s := range stages.Values() {
-		if s.T != bson.TypeEmbeddedDocument || s.Doc().Len() != 1 {
-			return mongoerr.New(mongoerr.FailedToParse, "each element of an update pipeline must be an object with one field")
-		}
-		name, arg := s.Doc().First()
-		st, err := project.CompileStage(name, arg)
-		if err != nil {
-			return err
-		}
-		u.pipeline = append(u.pipeline, st)
-	}
-	return nil
-}
-
-func (u *Update) compileArrayFilters(list []value.Doc, now int64) error {
+func (u *Update) compileArrayFilters(list []value.Doc) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -123,7 +103,7 @@ func (u *Update) compileArrayFilters(list []value.Doc, now int64) error {
 		if u.filters[name] != nil {
 			return mongoerr.New(mongoerr.FailedToParse, "found multiple array filters with the same top-level field name %s", name)
 		}
-		f, err := filter.Compile(d, now)
+		f, err := filter.Compile(d)
 		if err != nil {
 			return err
 		}
@@ -241,15 +221,6 @@ func (u *Update) Apply(old value.Doc, c Context) (value.Doc, error) {
 	switch {
 	case u.replacement != nil:
 		out = u.replace(old)
-	case u.pipeline != nil:
-		out = old
-		for _, st := range u.pipeline {
-			var err error
-			if out, err = st(out, c.Now); err != nil {
-				return nil, err
-			}
-		}
-		out = keepID(old, out)
 	default:
 		var err error
 		if out, err = u.modified(old, c); err != nil {
@@ -299,21 +270,5 @@ func (u *Update) replace(old value.Doc) value.Doc {
 		if string(k) != "_id" {
 			b.AddKey(k, v)
 		}
-	}
-}
-
-// keepID puts the _id back that a pipeline dropped.
-func keepID(old, out value.Doc) value.Doc {
-	id := old.Get("_id")
-	if id.IsMissing() || !out.Get("_id").IsMissing() {
-		return out
-	}
-	b := value.NewBuilder().Add("_id", id)
-	for it := out.Iter(); ; {
-		k, v, ok := it.Next()
-		if !ok {
-			return b.Done()
-		}
-		b.AddKey(k, v)
 	}
 }

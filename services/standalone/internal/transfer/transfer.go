@@ -98,7 +98,7 @@ func copyIndexes(ctx context.Context, from, to *mongo.Collection) error {
 	}
 	var indexes bson.A
 	for _, spec := range specs {
-		if name, _ := spec.Lookup("name").StringValueOK(); name != "_id_" && !ofTrigrams(spec) {
+		if name, _ := spec.Lookup("name").StringValueOK(); name != "_id_" {
 			indexes = append(indexes, withoutNamespace(spec))
 		}
 	}
@@ -106,15 +106,6 @@ func copyIndexes(ctx context.Context, from, to *mongo.Collection) error {
 		return nil
 	}
 	return to.Database().RunCommand(ctx, bson.D{{Key: "createIndexes", Value: to.Name()}, {Key: "indexes", Value: indexes}}).Err()
-}
-
-// ofTrigrams reports whether an index is one of trigrams, which only the embedded server has. It builds them at the start.
-func ofTrigrams(spec bson.Raw) bool {
-	keys, err := spec.Lookup("key").Document().Elements()
-	return err == nil && slices.ContainsFunc(keys, func(e bson.RawElement) bool {
-		kind, _ := e.Value().StringValueOK()
-		return kind == "grams"
-	})
 }
 
 // withoutNamespace removes the source's namespace from an index.

@@ -43,8 +43,6 @@ func TestCopy(t *testing.T) {
 		Keys: bson.D{{Key: "name", Value: 1}}, Options: options.Index().SetUnique(true).SetName("by_name"),
 	})
 	require.NoError(t, err)
-	_, err = from.Collection("many").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "name", Value: "grams"}}})
-	require.NoError(t, err)
 	_, err = from.Collection("few").InsertOne(ctx, bson.D{{Key: "_id", Value: "one"}})
 	require.NoError(t, err)
 
@@ -62,7 +60,7 @@ func TestCopy(t *testing.T) {
 
 	copied, err := to.Collection("many").Indexes().ListSpecifications(ctx)
 	require.NoError(t, err)
-	require.Len(t, copied, 2, "an index of trigrams is not copied, as MongoDB has none")
+	require.Len(t, copied, 2)
 
 	require.ErrorIs(t, transfer.Copy(ctx, from, to, func(string, int64, int64) {}), transfer.ErrNotEmpty)
 }
