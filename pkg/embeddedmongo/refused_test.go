@@ -150,7 +150,7 @@ func TestLimitsOfDocuments(t *testing.T) {
 		require.NoError(t, err)
 	}
 	requireCode(t, 17217, c.Distinct(ctx, "v", bson.D{}).Err())
-	_, err = c.Aggregate(ctx, bson.A{bson.M{"$group": bson.M{"_id": nil, "all": bson.M{"$push": "$v"}}}})
+	_, err = c.Aggregate(ctx, bson.A{bson.M{"$group": bson.M{"_id": bson.M{"once": "$v", "again": "$v"}}}})
 	requireCode(t, 10334, err)
 }
 
