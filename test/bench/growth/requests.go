@@ -99,7 +99,7 @@ func requests(n int) []request {
 		{name: "flow_runs/paginate tag", path: "/flow_runs/paginate", body: body(sort("START_TIME_DESC"), runs(`"tags":{"any_":["tag-3"]}`))},
 		{name: "flow_runs/history week, hours", path: "/flow_runs/history", body: body(history(7*day, 3600))},
 		{name: "ui/flow_runs/history 1,000 points (UI)", path: "/ui/flow_runs/history", body: body(sort("EXPECTED_START_TIME_DESC"), `"limit":1000`, runs(week))},
-		{name: "ui/flow_runs/scatter day", path: "/ui/flow_runs/scatter", body: body(runs(hour))},
+		{name: "ui/flow_runs/scatter day", path: "/ui/flow_runs/scatter", body: body(`"start":`+ago(day), `"end":`+ago(0))},
 		{name: "flows/filter by failed runs", path: "/flows/filter", body: body(runs(types("FAILED")))},
 		{name: "flow_runs/filter by failed task runs", path: "/flow_runs/filter", body: body(sort("START_TIME_DESC"), tasks(types("FAILED")))},
 		{name: "flow_runs/filter by a task run's name", path: "/flow_runs/filter", body: body(sort("START_TIME_DESC"), tasks(`"name":{"any_":["run-7007-1"]}`))},

@@ -56,6 +56,7 @@ type Plan struct {
 	reverse bool
 	merge   bool // The spans are merged by the key suffix after their points; else they are read in sequence.
 	sorted  bool // The index yields the order of the sort.
+	whole   bool // Bounds and tests of keys express the whole filter.
 	exact   bool // The bounds express the whole filter, so documents need no check.
 	dedupe  bool // A document may have several entries within the bounds.
 	score   int
@@ -92,11 +93,14 @@ func New(c *storage.Reader, q Query) (*Plan, error) {
 	return best, nil
 }
 
-// better compares two candidates: the one whose points look up at most one document each, then the one with more fields that points fix, then
-// that of a partial index, which has fewer documents, then the one that a limit can stop in the order of the sort, then the score.
+// better compares two candidates: the one whose points look up at most one document each, then the one with bounds of more fields, then the one
+// whose keys decide the filter, then the one with more fields that points fix, then that of a partial index, which has fewer documents, then the
+// one that a limit can stop in the order of the sort, then the score.
 func (p *Plan) better(other *Plan) bool {
 	for _, c := range []int{
 		compare(p.looksUp(), other.looksUp()),
+		len(p.bounds) - len(other.bounds),
+		compare(p.whole, other.whole),
 		p.fixed() - other.fixed(),
 		compare(p.ix.Partial != nil, other.ix.Partial != nil),
 		compare(p.stops(), other.stops()),
@@ -281,13 +285,13 @@ func (p *Plan) rate(forced bool) {
 	if p.q.Sort != nil && p.sorted {
 		p.score += 15
 	}
-	whole := p.exact && len(p.bounds) > 0
+	p.whole = p.exact && len(p.bounds) > 0
 	if !p.exact && !p.ix.IsID() {
 		var tested filter.And
-		tested, _, whole = p.testable()
+		tested, _, p.whole = p.testable()
 		p.score += len(tested)
 	}
-	if whole {
+	if p.whole {
 		p.score += 10
 		if p.q.Only != "" && p.position(p.q.Only) >= 0 {
 			p.score += 5
