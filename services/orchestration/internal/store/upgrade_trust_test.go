@@ -53,7 +53,7 @@ func TestUpgradesAreTrustedADayLater(t *testing.T) {
 	}
 	w.clock.advance(hourtotals.TrustAfter)
 	require.Positive(t, w.count(t))
-	require.Equal(t, 1, w.withRows(t))
+	require.Positive(t, w.withRows(t))
 	require.EqualValues(t, 3, w.same(t, query.FlowRun, ws, bson.D{}, "hours are trusted"))
 	added, err := w.FillNames(ctx)
 	require.NoError(t, err)
