@@ -35,6 +35,9 @@ func TestCommandsOfABurst(t *testing.T) {
 	delete(requests, "find flow by id")
 	require.LessOrEqual(t, requests["find account by id"], runs, "the quota of stored bytes is read now and then, and not for each creation")
 	delete(requests, "find account by id")
+	require.LessOrEqual(t, requests["insert term"], runs, "concurrent requests share the insertion of new names")
+	delete(requests, "insert term")
+	delete(requests, "aggregate term") // The terms of a workspace are counted now and then.
 	delete(requests, "hello ") // The clock of the primary is sampled now and then.
 	require.Empty(t, requests)
 

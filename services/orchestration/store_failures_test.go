@@ -78,7 +78,10 @@ func TestStoreFailures(t *testing.T) {
 				fails   bson.A
 			}{
 				{orchv1.FlowService_CreateFlow_FullMethodName, &orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "g"}}, writes},
-				{orchv1.FlowRunService_CreateFlowRun_FullMethodName, &orchv1.CreateFlowRunRequest{FlowRun: &orchv1.FlowRunCreate{FlowId: flow.GetId()}}, writes},
+				{
+					orchv1.FlowRunService_CreateFlowRun_FullMethodName, // A new name would be stored before the run, and fail first.
+					&orchv1.CreateFlowRunRequest{FlowRun: &orchv1.FlowRunCreate{FlowId: flow.GetId(), Name: run.GetName()}}, writes,
+				},
 				{
 					orchv1.FlowRunService_SetFlowRunState_FullMethodName,
 					&orchv1.SetFlowRunStateRequest{

@@ -44,12 +44,12 @@ func eventOfRun(i, n int) *orchv1.ReceivedEvent {
 	run := flowRun(i/eventsOfRun, n)
 	k := i % eventsOfRun
 	name := []string{"Pending", "Running", "Completed", "heartbeat", "task-started"}[k]
-	resource, flow := "prefect.flow-run."+run.GetId(), "prefect.flow."+run.GetFlowId()
+	resource, flow := vocabulary.Prefect.Name("flow-run", run.GetId()), vocabulary.Prefect.Name("flow", run.GetFlowId())
 	id, role := vocabulary.Prefect.ResourceID(), vocabulary.Prefect.ResourceRole()
 	occurred := timestamppb.New(run.GetExpectedStartTime().AsTime().Add(time.Duration(k) * time.Millisecond))
 	return &orchv1.ReceivedEvent{
-		Id: known("event", i).String(), Event: "prefect.flow-run." + name, Occurred: occurred, Received: occurred, Payload: []byte(`{"run_count":1}`),
-		Resource:   &orchv1.Resource{Labels: map[string]string{id: resource, "prefect.resource.name": run.GetName()}},
+		Id: known("event", i).String(), Event: vocabulary.Prefect.Name("flow-run", name), Occurred: occurred, Received: occurred, Payload: []byte(`{"run_count":1}`),
+		Resource:   &orchv1.Resource{Labels: map[string]string{id: resource, vocabulary.Prefect.ResourceName(): run.GetName()}},
 		Related:    []*orchv1.RelatedResource{{Labels: map[string]string{id: flow, role: "flow"}}},
 		ResourceId: resource, ResourceIds: []string{resource, flow},
 	}
