@@ -18,96 +18,96 @@ type comparison struct {
 	found []string
 }
 
-func (c *comparison) note(place, format string, args ...any) {
-	if place == "" {
-		place = "body"
+func (c *comparison) note(path, format string, args ...any) {
+	if path == "" {
+		path = "body"
 	}
-	c.found = append(c.found, strings.TrimPrefix(place, ".")+": "+fmt.Sprintf(format, args...))
+	c.found = append(c.found, strings.TrimPrefix(path, ".")+": "+fmt.Sprintf(format, args...))
 }
 
-func (c *comparison) value(place string, recorded, ours any) {
+func (c *comparison) value(path string, recorded, ours any) {
 	if kindOf(recorded) != kindOf(ours) {
-		c.note(place, "%s instead of %s", kindOf(ours), kindOf(recorded))
+		c.note(path, "%s instead of %s", kindOf(ours), kindOf(recorded))
 		return
 	}
 	switch recorded := recorded.(type) {
 	case map[string]any:
-		c.object(place, recorded, ours.(map[string]any))
+		c.object(path, recorded, ours.(map[string]any))
 	case []any:
-		c.list(place, recorded, ours.([]any))
+		c.list(path, recorded, ours.([]any))
 	case string:
-		c.text(place, recorded, ours.(string))
+		c.text(path, recorded, ours.(string))
 	case json.Number:
 		// A number with a fraction is a duration or an average: only its type is comparable.
 		if kindOf(recorded) == "integer" && recorded != ours {
-			c.note(place, "%s instead of %s", ours, recorded)
+			c.note(path, "%s instead of %s", ours, recorded)
 		}
 	case bool:
 		if recorded != ours {
-			c.note(place, "%t instead of %t", ours, recorded)
+			c.note(path, "%t instead of %t", ours, recorded)
 		}
 	}
 }
 
-func (c *comparison) object(place string, recorded, ours map[string]any) {
+func (c *comparison) object(path string, recorded, ours map[string]any) {
 	theirs := map[string]any{}
 	for key, value := range recorded {
 		theirs[c.known.translate(key)] = value
 	}
 	for _, key := range slices.Sorted(maps.Keys(theirs)) {
 		if value, ok := ours[key]; ok {
-			c.value(place+"."+anonymous(key), theirs[key], value)
+			c.value(path+"."+anonymous(key), theirs[key], value)
 		} else {
-			c.note(place, "lacks %s", anonymous(key))
+			c.note(path, "lacks %s", anonymous(key))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(ours)) {
 		if _, ok := theirs[key]; !ok {
-			c.note(place, "adds %s", anonymous(key))
+			c.note(path, "adds %s", anonymous(key))
 		}
 	}
 }
 
-func (c *comparison) list(place string, recorded, ours []any) {
+func (c *comparison) list(path string, recorded, ours []any) {
 	if len(recorded) != len(ours) {
-		c.note(place, "%d elements instead of %d", len(ours), len(recorded))
+		c.note(path, "%d elements instead of %d", len(ours), len(recorded))
 	}
 	for n, index := range c.known.align(recorded, ours) {
 		if index >= 0 {
-			c.value(place+"[]", recorded[n], ours[index])
+			c.value(path+"[]", recorded[n], ours[index])
 		}
 	}
 }
 
-func (c *comparison) text(place, recorded, ours string) {
+func (c *comparison) text(path, recorded, ours string) {
 	if isTimestamp(recorded) && isTimestamp(ours) {
 		if want := shift(recorded, c.later); !c.ahead.IsZero() && isAfter(recorded, c.ahead) && !isSame(want, ours) {
-			c.note(place, "%q instead of %q", ours, want)
+			c.note(path, "%q instead of %q", ours, want)
 		}
 		return
 	}
-	if strings.HasSuffix(place, ".name") && madeUp.MatchString(recorded) && madeUp.MatchString(ours) {
-		c.learn(place, recorded, ours)
+	if strings.HasSuffix(path, ".name") && madeUp.MatchString(recorded) && madeUp.MatchString(ours) {
+		c.learn(path, recorded, ours)
 		return
 	}
-	if strings.HasSuffix(place, "_token") {
+	if strings.HasSuffix(path, "_token") {
 		c.known.tokens[recorded] = ours
 		return
 	}
 	theirIDs, ourIDs := uuid.FindAllString(recorded, -1), uuid.FindAllString(ours, -1)
 	if len(theirIDs) == len(ourIDs) {
 		for n, id := range theirIDs {
-			c.learn(place, id, ourIDs[n])
+			c.learn(path, id, ourIDs[n])
 		}
 	}
 	if want := c.known.translate(recorded); anonymous(want) != anonymous(ours) {
-		c.note(place, "%q instead of %q", anonymous(ours), anonymous(want))
+		c.note(path, "%q instead of %q", anonymous(ours), anonymous(want))
 	}
 }
 
-func (c *comparison) learn(place, recorded, ours string) {
+func (c *comparison) learn(path, recorded, ours string) {
 	if !c.known.learn(recorded, ours) {
-		c.note(place, "another id than before")
+		c.note(path, "another id than before")
 	}
 }
 
