@@ -38,7 +38,7 @@ func TestCommandsOfABurst(t *testing.T) {
 	require.LessOrEqual(t, requests["insert term"], runs, "concurrent requests share the insertion of new names")
 	delete(requests, "insert term")
 	delete(requests, "aggregate term") // The terms of a workspace are counted now and then.
-	delete(requests, "hello ") // The clock of the primary is sampled now and then.
+	delete(requests, "hello ")         // The clock of the primary is sampled now and then.
 	require.Empty(t, requests)
 
 	// All effects are queued by now, so they are one batch.

@@ -48,14 +48,14 @@ func (s *Service) dropDatabase(r *request) (*value.Builder, error) {
 }
 
 // keep filters documents that are in memory.
-func keep(docs []value.Doc, f *filter.Filter) ([]value.Doc, error) {
+func keep(docs []value.Doc, f *filter.Filter) []value.Doc {
 	out := docs[:0]
 	for _, d := range docs {
 		if f.Match(d) {
 			out = append(out, d)
 		}
 	}
-	return out, nil
+	return out
 }
 
 func (s *Service) listCollections(r *request) (*value.Builder, error) {
@@ -75,9 +75,7 @@ func (s *Service) listCollections(r *request) (*value.Builder, error) {
 		}
 		docs = append(docs, b.Done())
 	}
-	if docs, err = keep(docs, f); err != nil {
-		return nil, err
-	}
+	docs = keep(docs, f)
 	return s.list(r, r.db+".$cmd.listCollections", docs)
 }
 
@@ -104,9 +102,7 @@ func (s *Service) listDatabases(r *request) (*value.Builder, error) {
 		}
 		docs = append(docs, b.Done())
 	}
-	if docs, err = keep(docs, f); err != nil {
-		return nil, err
-	}
+	docs = keep(docs, f)
 	var vs []value.Value
 	for _, d := range docs {
 		vs = append(vs, value.OfDoc(d))

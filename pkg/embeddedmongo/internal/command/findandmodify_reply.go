@@ -8,7 +8,7 @@ import (
 )
 
 // findAndModifyReply builds the reply of findAndModify: the document before or after the change, and lastErrorObject.
-func findAndModifyReply(r *request, ch *change, out outcome, proj *project.Projection, after bool) (*value.Builder, error) {
+func findAndModifyReply(ch *change, out outcome, proj *project.Projection, after bool) (*value.Builder, error) {
 	b := value.NewBuilder().Open("lastErrorObject", bson.TypeEmbeddedDocument)
 	n := int32(out.matched)
 	if !out.upserted.IsMissing() {

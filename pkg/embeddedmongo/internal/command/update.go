@@ -184,5 +184,5 @@ func (s *Service) findAndModify(r *request) (*value.Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return findAndModifyReply(r, ch, out, proj, after)
+	return findAndModifyReply(ch, out, proj, after)
 }

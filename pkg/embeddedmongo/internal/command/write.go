@@ -118,14 +118,6 @@ func (s *Service) insertSome(r *request, w *storage.Commit, name string, docs []
 	return errs
 }
 
-func (s *Service) insertOne(w *storage.Commit, db, name string, d value.Doc) error {
-	d, err := withID(d)
-	if err != nil {
-		return err
-	}
-	return s.into(db, name, func(c *storage.Collection) error { return c.Insert(w, d) })
-}
-
 // withID moves the _id to the front, generates a missing one, and checks the top-level field names.
 func withID(d value.Doc) (value.Doc, error) {
 	first, _ := d.First()

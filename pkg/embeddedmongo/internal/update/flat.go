@@ -37,7 +37,7 @@ const maxFlat = 64
 
 // splice applies a flat update in one pass over the document, into the memory of the context. It reports false, and leaves
 // the update to the tree, for a field that is not an array but should be one.
-func (u *Update) splice(old value.Doc, c Context) (value.Doc, bool, error) {
+func (u *Update) splice(old value.Doc, c Context) (value.Doc, bool) {
 	var memory []byte
 	if c.Memory != nil {
 		memory = *c.Memory
@@ -61,7 +61,7 @@ func (u *Update) splice(old value.Doc, c Context) (value.Doc, bool, error) {
 		case "$unset":
 		default:
 			if v.T != bson.TypeArray {
-				return nil, false, nil
+				return nil, false
 			}
 			m.array(b, k, v)
 		}
@@ -82,7 +82,7 @@ func (u *Update) splice(old value.Doc, c Context) (value.Doc, bool, error) {
 	if c.Memory != nil && cap(out) <= maxMemory {
 		*c.Memory = out[:0]
 	}
-	return out, true, nil
+	return out, true
 }
 
 // maxMemory bounds the memory that a caller reuses, in bytes.

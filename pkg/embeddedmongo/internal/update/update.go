@@ -241,8 +241,8 @@ func (u *Update) Apply(old value.Doc, c Context) (value.Doc, error) {
 // modified applies the modifiers.
 func (u *Update) modified(old value.Doc, c Context) (value.Doc, error) {
 	if u.isFlat {
-		if out, ok, err := u.splice(old, c); ok || err != nil {
-			return out, err
+		if out, ok := u.splice(old, c); ok {
+			return out, nil
 		}
 	}
 	root := &node{v: value.OfDoc(old)}

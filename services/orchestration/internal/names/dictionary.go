@@ -82,8 +82,6 @@ type scope struct {
 // termID is the _id of a term: the scope, and a hash of the name. The scope alone is the _id of its mark.
 type termID [16 + 1 + 16]byte
 
-const scopeSize = 16 + 1
-
 func (s scope) prefix() []byte { return append(s.ws[:len(s.ws):len(s.ws)], s.kind) }
 
 func (s scope) id(name string) (id termID) {

@@ -91,7 +91,7 @@ func TestSearchesThatTheDictionaryDoesNotAnswer(t *testing.T) {
 	require.False(t, answers(d, "amb"), "names are missing")
 	n, err := db.Collection(CollectionName).CountDocuments(t.Context(), bson.D{})
 	require.NoError(t, err)
-	require.LessOrEqual(t, n, int64(d.most+2), "and the mark")
+	require.LessOrEqual(t, n, d.most+2, "and the mark")
 	require.NoError(t, d.Clear(t.Context(), ws))
 	require.NoError(t, d.Add(t.Context(), ws, query.FlowRun, "amber"))
 	require.True(t, answers(d, "amb"))

@@ -24,8 +24,8 @@ continues. The report says how many rows of each kind were stored, which ones br
 Block documents are decrypted with the key in the Prefect database, or with PREFECT_SERVER_ENCRYPTION_KEY if the Prefect server has
 that setting, and encrypted with the key of the target. For a MongoDB server, ORCH_SECRETS_KEY is that of orchestration.`,
 		Example: `  orch import prefect --from sqlite:///$HOME/.prefect/prefect.db
-  orch import prefect --from postgresql://prefect:secret@db/prefect --data-dir /var/lib/orch
-  orch import prefect --from postgresql://prefect:secret@db/prefect --to mongodb://mongo:27017`,
+  orch import prefect --from postgresql://prefect@db/prefect --data-dir /var/lib/orch
+  orch import prefect --from postgresql://prefect@db/prefect --to mongodb://mongo:27017`,
 		Args: cobra.NoArgs,
 	}
 	var from, to, database string

@@ -19,7 +19,8 @@ func runs() []Kind {
 			Name: "flow runs", table: "flow_run", resource: &orchv1.FlowRun{}, create: &orchv1.FlowRunCreate{}, state: "state",
 			columns: map[string]column{"work_pool_id": {"q", "work_pool_id"}, "work_pool_name": {"w", "name"}},
 			joins: []join{
-				{"s", "flow_run_state", "id", column{"t", "state_id"}}, resultJoin,
+				{"s", "flow_run_state", "id", column{"t", "state_id"}},
+				resultJoin,
 				{"q", "work_queue", "id", column{"t", "work_queue_id"}},
 				{"w", "work_pool", "id", column{"q", "work_pool_id"}},
 			},
@@ -39,7 +40,8 @@ func runs() []Kind {
 		{
 			Name: "task runs", table: "task_run", resource: &orchv1.TaskRun{}, create: &orchv1.TaskRunCreate{}, state: "state",
 			joins: []join{
-				{"s", "task_run_state", "id", column{"t", "state_id"}}, resultJoin,
+				{"s", "task_run_state", "id", column{"t", "state_id"}},
+				resultJoin,
 				{"r", "flow_run", "id", column{"t", "flow_run_id"}},
 			},
 			extra: []column{result, {"r", "flow_id"}, {"r", "deployment_id"}},
