@@ -74,8 +74,8 @@ type Semaphore struct {
 	running, unauthenticated int
 	virtual                  float64       // The virtual time: the finish of the work that began last.
 	keys                     map[Key]*flow // Keys with work in progress or waiting.
-	// ready are the keys with waiting work whose own bound lets it begin. Those of clients without authentication have a queue of their
-	// own, because a further bound holds for them.
+	// ready are the keys with waiting work whose own bound lets it begin. Keys of clients without authentication have a queue of
+	// their own, because a further bound holds for them.
 	ready, readyUnauthenticated fair.Queue[*flow]
 }
 

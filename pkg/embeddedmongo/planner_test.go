@@ -229,7 +229,7 @@ func TestContradictoryRangesHoldNothing(t *testing.T) {
 	}
 }
 
-// A count of a range is that of its documents, whatever the range.
+// The count of any range equals the number of its documents.
 func TestCountsOfRanges(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
@@ -262,7 +262,7 @@ func TestCountsOfRanges(t *testing.T) {
 	require.EqualValues(t, 22_500, n)
 }
 
-// Counts that an index alone tells, though its bounds do not: its keys decide the conditions. Those of an array need documents.
+// An index answers these counts by tests of its keys, although its bounds do not decide the filter. Counts over arrays read documents.
 func TestCountsByKeys(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})

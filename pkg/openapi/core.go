@@ -17,8 +17,8 @@ var core = []string{
 	"health_check", "perform_readiness_check", "read_version",
 }
 
-// Core returns the document of the operations that most programs use, from which small clients are generated. It says nothing else
-// than that of API, only less.
+// Core returns the document of the operations that most programs use, from which small clients are generated: a part of
+// the whole document, with the same schemas.
 func Core(vocab vocabulary.Vocabulary) ([]byte, error) {
 	return Document(Options{
 		Title:      "Orch",

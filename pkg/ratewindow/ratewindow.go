@@ -32,7 +32,7 @@ func (w *Window) wait(now time.Time, n int) time.Duration {
 	if n <= room {
 		return 0
 	}
-	last := w.taken[(w.next+n-room-1)%len(w.taken)] // The newest of those that must have left the span.
+	last := w.taken[(w.next+n-room-1)%len(w.taken)] // The newest request that must have left the span.
 	return max(0, last.Add(w.span).Sub(now))
 }
 

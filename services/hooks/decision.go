@@ -54,7 +54,7 @@ func (d *decision) respond(w http.ResponseWriter) {
 	}
 }
 
-// refuse decides for a status alone, whatever the cause.
+// refuse returns the decision to respond with a status, for any cause.
 func (h *Hooks) refuse(status int) decision { return decision{status: h.maskStatus(status)} }
 
 func (h *Hooks) methodNotAllowed(allow string) decision {

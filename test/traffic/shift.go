@@ -24,8 +24,8 @@ func cycles(since time.Duration) time.Duration {
 	if since < monthsAhead {
 		return 0
 	}
-	begun := int((since-monthsAhead)/calendarCycle) + 1
-	return time.Duration(begun) * calendarCycle
+	count := int((since-monthsAhead)/calendarCycle) + 1
+	return time.Duration(count) * calendarCycle
 }
 
 // shift moves the times in a text by a duration and keeps their formats; it leaves all other text unchanged.

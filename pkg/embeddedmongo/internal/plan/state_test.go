@@ -94,7 +94,7 @@ func TestPlansReadTheirState(t *testing.T) {
 	}
 }
 
-// A count is the number at one moment, whatever is written and removed inside and outside of its range meanwhile.
+// Concurrent insertions and removals do not change a count: it is the number of documents in its snapshot.
 func TestCountsAreOfOneMoment(t *testing.T) {
 	t.Parallel()
 	const all = 20_000
