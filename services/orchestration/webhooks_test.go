@@ -2,6 +2,7 @@ package orchestration_test
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func TestWebhooksAreListedByName(t *testing.T) {
 
 func TestLostDefinitionsAreWrittenAgain(t *testing.T) {
 	t.Parallel()
-	d := newDomain(t)
+	d := newIdleDomain(t, slog.DiscardHandler) // The reconciler that starts with the workers would write the definition first.
 	kv := d.definitions()
 	w := d.webhook("gh")
 	require.NoError(t, kv.Delete(t.Context(), webhookdef.Key(w.GetSlug())))
@@ -148,7 +149,7 @@ func TestLostDefinitionsAreWrittenAgain(t *testing.T) {
 // tombstones of webhooks that exist again.
 func TestARestoredStoreDecidesOnTheDefinitions(t *testing.T) {
 	t.Parallel()
-	d := newDomain(t)
+	d := newIdleDomain(t, slog.DiscardHandler)
 	kv := d.definitions()
 	put := func(slug string, definition *orchv1.WebhookDefinition) {
 		entry, err := webhookdef.Encode(definition)
