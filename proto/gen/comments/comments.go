@@ -2769,6 +2769,8 @@ func Of(fullName string) string {
 		return "Parameters of the flow by name."
 	case "orch.v1.FlowRun.parent_task_run_id":
 		return "UUID of the task run that represents this subflow run; null for a top-level run."
+	case "orch.v1.FlowRun.rejected_transition_id":
+		return "Transition id of the proposal whose rejection wrote the current state; unset for other states."
 	case "orch.v1.FlowRun.run_count":
 		return "Number of times the run entered RUNNING; default 0."
 	case "orch.v1.FlowRun.schedule_generation":

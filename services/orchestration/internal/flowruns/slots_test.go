@@ -59,11 +59,15 @@ func (w *world) propose(run *orchv1.FlowRun, kind orchv1.StateType) (*orchv1.Orc
 }
 
 func (w *world) proposeAs(agent string, run *orchv1.FlowRun, kind orchv1.StateType) (*orchv1.OrchestrationResult, error) {
+	return w.proposeState(agent, run, &orchv1.StateCreate{Type: kind})
+}
+
+func (w *world) proposeState(agent string, run *orchv1.FlowRun, state *orchv1.StateCreate) (*orchv1.OrchestrationResult, error) {
 	local := rpc.NewLocal()
 	orchv1.RegisterFlowRunServiceServer(local, w.service)
 	ctx := request.Outgoing(w.Context(), request.Info{Account: request.DefaultAccount, Workspace: w.ws, UserAgent: agent})
 	response, _, err := local.Call(ctx, orchv1.FlowRunService_SetFlowRunState_FullMethodName, &orchv1.SetFlowRunStateRequest{
-		Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: &orchv1.StateCreate{Type: kind}},
+		Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: state},
 	})
 	result, _ := response.(*orchv1.OrchestrationResult)
 	return result, err

@@ -24,6 +24,9 @@ type Judgement struct {
 	// NewID creates the ids of states that rules create.
 	NewID func() uuid.UUID
 
+	// transitionID is the id that the client gave the proposal; nil for none.
+	transitionID *string
+
 	times  runTimes
 	status orchv1.SetStateStatus
 	reason string
@@ -47,6 +50,9 @@ func propose(initial *orchv1.State, proposal *orchv1.StateCreate, times runTimes
 		NewID:    newID,
 		times:    times,
 		status:   orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT,
+	}
+	if id := proposal.GetStateDetails().GetTransitionId(); id != "" {
+		t.transitionID = &id
 	}
 	t.Proposed = t.newState(proposal.GetType(), proposal.GetName())
 	t.Proposed.Message = proposal.Message

@@ -117,6 +117,10 @@ func TestCorePolicy(t *testing.T) {
 			"not a duplicate: another id", runIn(running, details(func(d *orchv1.StateDetails) { d.TransitionId = &transition })),
 			propose(completed, proposalDetails(&orchv1.StateDetails{TransitionId: new(uuid.NewString())})), accept, "Completed",
 		},
+		{
+			"duplicate of a rejected proposal", runIn(cancelled, func(r *orchv1.FlowRun) { r.RejectedTransitionId = &transition }),
+			propose(pending, proposalDetails(&orchv1.StateDetails{TransitionId: &transition})), reject, "",
+		},
 		{"not a duplicate: no ids", runIn(running), propose(running), accept, "Running"},
 
 		{"terminal: to cancelling", runIn(completed), propose(cancelling), abort, ""},

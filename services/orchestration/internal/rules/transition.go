@@ -43,4 +43,10 @@ func Propose(run *orchv1.FlowRun, proposal *orchv1.StateCreate, now time.Time, n
 	}, now, newID)}
 }
 
-func (t *Transition) settle() { t.Run.State = t.Proposed }
+// settle also keeps the id of a rejected proposal, which the state that was written instead does not have.
+func (t *Transition) settle() {
+	t.Run.State, t.Run.RejectedTransitionId = t.Proposed, nil
+	if t.status == orchv1.SetStateStatus_SET_STATE_STATUS_REJECT {
+		t.Run.RejectedTransitionId = t.transitionID
+	}
+}
