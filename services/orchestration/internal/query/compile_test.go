@@ -63,7 +63,7 @@ func TestCompile(t *testing.T) {
 		{
 			"times in microseconds, inclusive", run,
 			`{"start_time": {"after_": "1970-01-01T00:00:01Z", "before_": "1970-01-01T00:00:02.000003Z", "is_null_": false}}`,
-			`{"sort_start":{"$lte":{"$numberLong":"2000003"}},"start_time":{"$ne":null},"$and":[{"sort_start":{"$gte":{"$numberLong":"1000000"}}}]}`,
+			`{"sort_start":{"$lte":{"$numberLong":"2000003"},"$gte":{"$numberLong":"1000000"}},"start_time":{"$ne":null}}`,
 		},
 		{"all_", run, `{"tags": {"all_": ["a", "b"]}}`, `{"tags":{"$all":["a","b"]}}`},
 		{"all_ of nothing", run, `{"tags": {"all_": []}}`, `{}`},

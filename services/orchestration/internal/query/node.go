@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -115,7 +116,7 @@ func toBSON(n node) (bson.D, error) {
 }
 
 // allOf merges filters that must all hold into one document where their keys allow it, because planners optimise that
-// form best.
+// form best. The bounds of one field become one range.
 func allOf(list []bson.D) bson.D {
 	out := bson.D{}
 	var clashing bson.A
@@ -132,18 +133,47 @@ func allOf(list []bson.D) bson.D {
 
 // merge adds the elements of d to out. If keys clash it leaves out unchanged and returns false.
 func merge(out *bson.D, d bson.D) bool {
+	merged := slices.Clone(*out)
 	for _, e := range d {
 		if e.Key == "$and" {
 			return false // Clashing elements go below this key.
 		}
-		for _, have := range *out {
-			if have.Key == e.Key {
-				return false
-			}
+		at := slices.IndexFunc(merged, func(have bson.E) bool { return have.Key == e.Key })
+		if at < 0 {
+			merged = append(merged, e)
+			continue
 		}
+		bounds, ok := bothBounds(merged[at].Value, e.Value)
+		if !ok {
+			return false
+		}
+		merged[at].Value = bounds
 	}
-	*out = append(*out, d...)
+	*out = merged
 	return true
+}
+
+// bothBounds joins conditions on one field that are bounds, none of them twice.
+func bothBounds(have, more any) (bson.D, bool) {
+	first, isFirst := have.(bson.D)
+	second, isSecond := more.(bson.D)
+	if !isFirst || !isSecond {
+		return nil, false
+	}
+	joined := slices.Concat(first, second)
+	seen := map[string]bool{}
+	for _, e := range joined {
+		if !isBound(e.Key) || seen[e.Key] {
+			return nil, false
+		}
+		seen[e.Key] = true
+	}
+	return joined, true
+}
+
+// isBound reports whether an operator bounds a range.
+func isBound(operator string) bool {
+	return slices.Contains([]string{"$gt", "$gte", "$lt", "$lte"}, operator)
 }
 
 func anyOf(list []bson.D) bson.D {

@@ -276,6 +276,26 @@ func TestRowsAgreeWithDocuments(t *testing.T) {
 	require.Greater(t, visited, int64(runs*9/10))
 }
 
+// TestWindowsOfClientsAreDecidedByRows: a window that a client sends is one range, whichever way it is sent.
+func TestWindowsOfClientsAreDecidedByRows(t *testing.T) {
+	t.Parallel()
+	w := newTotalled(t)
+	at := timestamppb.Now()
+	plan, err := query.NewPlan(query.FlowRun, &orchv1.FlowRunCountQuery{FlowRuns: &orchv1.FlowRunFilter{
+		ExpectedStartTime: &orchv1.TimeFilter{After_: at, Before_: at},
+		ParentTaskRunId:   &orchv1.OptionalUuidFilter{IsNull_: new(true)},
+	}})
+	require.NoError(t, err)
+	selection, err := w.Resolver().Select(t.Context(), uuid.New(), plan)
+	require.NoError(t, err)
+	filter, complete := selection.Filter()
+	require.True(t, complete)
+	raw, err := bson.Marshal(filter)
+	require.NoError(t, err)
+	_, decided := hourtotals.Parse(query.FlowRun, raw)
+	require.True(t, decided, "%v", filter)
+}
+
 // TestHistoriesByHours: a history in buckets of hours has the same counts and sums with hour totals and without.
 func TestHistoriesByHours(t *testing.T) {
 	t.Parallel()
