@@ -89,19 +89,30 @@ func (s *Service) firstPage(ctx context.Context, in owner, q *orchv1.EventQuery)
 	if err != nil {
 		return nil, err
 	}
-	limit := q.GetLimit()
-	p := position{filter: filter, limit: limit}
 	if err := s.searchable(ctx, in.id, named); err != nil {
 		return nil, err
 	}
-	total, err := s.total(ctx, in.id, named, compiled, q.GetTotalLimit())
+	p := position{filter: filter, limit: q.GetLimit()}
+	edge, err := s.edge(ctx, in.id, p, named)
 	if err != nil {
 		return nil, err
 	}
+	var found found
+	if p.limit > 0 {
+		if found, err = s.read(ctx, in.id, p, compiled, edge); err != nil {
+			return nil, err
+		}
+	}
+	total := count{n: int64(len(found.events)), capped: edge != nil}
+	if p.limit == 0 || found.more || filter.GetResource().GetDistinct() { // Else the page has all matches.
+		if total, err = s.total(ctx, in.id, named, compiled, edge, q.GetTotalLimit()); err != nil {
+			return nil, err
+		}
+	}
 	p.total = total.n
 	page := &orchv1.EventPage{Total: p.total}
-	if limit > 0 {
-		if page, err = s.page(ctx, in, p, compiled); err != nil {
+	if p.limit > 0 {
+		if page, err = s.page(in, p, found); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +159,15 @@ func (s *Service) nextPage(ctx context.Context, in owner, token string) (*orchv1
 	if err != nil {
 		return nil, err
 	}
-	return s.page(ctx, in, p, compiled)
+	edge, err := s.edge(ctx, in.id, p, named)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.read(ctx, in.id, p, compiled, edge)
+	if err != nil {
+		return nil, err
+	}
+	return s.page(in, p, found)
 }
 
 // complete sets the times that a filter leaves open, so that all pages have the same time window.
@@ -173,24 +192,33 @@ func (s *Service) complete(filter *orchv1.EventFilter) *orchv1.EventFilter {
 	return filter
 }
 
-// page reads a page, with the token of the next one if there is one.
-func (s *Service) page(ctx context.Context, in owner, p position, compiled bson.D) (*orchv1.EventPage, error) {
-	found, more, err := s.read(ctx, in.id, p, compiled)
-	if err != nil {
-		return nil, err
-	}
-	p.seen += int64(len(found))
+// found is what the read of a page has found.
+type found struct {
+	events []*orchv1.ReceivedEvent
+	// more says that the page is full, and others follow.
+	more bool
+	// edge is the time up to which the events were read; nil if all were.
+	edge *int64
+}
+
+// page makes a page of what was found, with the token of the next one if there is one.
+func (s *Service) page(in owner, p position, found found) (*orchv1.EventPage, error) {
+	p.seen += int64(len(found.events))
 	least := p.seen // Counting may have stopped before.
-	if more {
+	if found.more {
 		least++
 	}
 	p.total = max(p.total, least)
-	page := &orchv1.EventPage{Events: found, Total: p.total}
-	if !more || len(found) == 0 { // Or they were deleted concurrently.
+	page := &orchv1.EventPage{Events: found.events, Total: p.total}
+	switch {
+	case found.more && len(found.events) > 0: // Or they were deleted concurrently.
+		if err := p.goOnAfter(found.events[len(found.events)-1]); err != nil {
+			return nil, err
+		}
+	case found.edge != nil:
+		p.goOnAtEdge(*found.edge)
+	default:
 		return page, nil
-	}
-	if err := p.goOnAfter(found[len(found)-1]); err != nil {
-		return nil, err
 	}
 	token, err := p.token()
 	if err != nil {
@@ -200,26 +228,52 @@ func (s *Service) page(ctx context.Context, in owner, p position, compiled bson.
 	return page, nil
 }
 
-// read reads the events of a page, and reports whether there are more.
-func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled bson.D) (found []*orchv1.ReceivedEvent, more bool, err error) {
-	sort := query.EventSort(p.filter.GetOrder())
-	if p.filter.GetResource().GetDistinct() {
-		return s.readDistinct(ctx, ws, p, compiled, sort)
+// edge returns the time up to which a page reads events: that of the last one of those that a page may read. It is nil if a page may read all
+// events from its position on, or if keys decide its filter, so a page reads its own events only.
+func (s *Service) edge(ctx context.Context, ws uuid.UUID, p position, named *orchv1.EventFilter) (*int64, error) {
+	keys := indexed(named)
+	if proto.Equal(keys, named) || onlyRelated(named) != "" || named.GetResource().GetDistinct() {
+		return nil, nil
 	}
-	if p.afterID != uuid.Nil {
-		compiled = query.EventsBeyond(compiled, p.filter.GetOrder(), p.afterOccurred, p.afterKey(ws))
+	compiled, err := s.compile(ws, keys)
+	if err != nil {
+		return nil, err
 	}
-	page := store.Page{Sort: sort, Limit: int(p.limit), Bytes: maxPageBytes}
-	if len(p.filter.GetResource().GetIdPrefix().GetValues()) > 0 && p.total <= fewEvents {
-		page.Index = query.EventsByResource
-	} else {
-		page.Index = query.Hint(query.Event, query.Scope(ws, compiled), sort)
+	by := store.Projection{Fields: []string{"occurred"}, Sort: query.EventSort(p.filter.GetOrder()), Skip: s.totals.read - 1, Limit: 1}
+	if by.Index, err = s.hint(ctx, ws, compiled, by.Sort); err != nil {
+		return nil, err
 	}
-	return s.events.FindWithin(ctx, ws, compiled, page)
+	var edge *int64
+	err = s.events.EachProjected(ctx, ws, p.restOf(ws, compiled), by, func(raw bson.Raw) bool {
+		edge = new(raw.Lookup("occurred").AsInt64())
+		return true
+	})
+	return edge, err
 }
 
-// fewEvents is the number of events up to which fetching and sorting them is cheaper than scanning by time.
-const fewEvents = 5000
+// read reads the events of a page, up to an edge.
+func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled bson.D, edge *int64) (found, error) {
+	sort := query.EventSort(p.filter.GetOrder())
+	if p.filter.GetResource().GetDistinct() {
+		events, more, err := s.readDistinct(ctx, ws, p, compiled, sort)
+		return found{events: events, more: more}, err
+	}
+	hint, err := s.hint(ctx, ws, compiled, sort)
+	if err != nil {
+		return found{}, err
+	}
+	rest := p.restOf(ws, compiled)
+	if edge != nil {
+		rest = query.EventsUntil(rest, p.filter.GetOrder(), *edge)
+	}
+	events, more, err := s.events.FindWithin(ctx, ws, rest, store.Page{Sort: sort, Limit: int(p.limit), Bytes: maxPageBytes, Index: hint})
+	return found{events, more, edge}, err
+}
+
+// hint returns the keys of the index by which matching events are read in an order.
+func (s *Service) hint(ctx context.Context, ws uuid.UUID, compiled, sort bson.D) (bson.D, error) {
+	return s.events.Store().Resolver().Matching(ws, query.Event, compiled).Hint(ctx, sort)
+}
 
 // digests are the resources that a reader of distinct resources has seen.
 type digests map[[digestSize]byte]struct{}
@@ -239,7 +293,7 @@ func (d digests) full() bool { return len(d) >= maxDistinct }
 // before it.
 func (s *Service) readDistinct(
 	ctx context.Context, ws uuid.UUID, p position, compiled, sort bson.D,
-) (found []*orchv1.ReceivedEvent, more bool, err error) {
+) (events []*orchv1.ReceivedEvent, more bool, err error) {
 	seen := digests{}
 	var keys bson.A
 	by := store.Projection{Fields: []string{"_id", "resource_id"}, Sort: sort}
@@ -263,7 +317,7 @@ func (s *Service) readDistinct(
 			return nil, false, err
 		}
 	}
-	found, cut, err := s.events.FindWithin(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}},
+	events, cut, err := s.events.FindWithin(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}},
 		store.Page{Sort: sort, Limit: int(p.limit), Bytes: maxPageBytes})
-	return found, more || cut, err
+	return events, more || cut, err
 }

@@ -40,9 +40,9 @@ func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (
 			return nil, err
 		}
 	}
-	found, _, err := s.read(ctx, info.Workspace, p, compiled)
+	found, err := s.read(ctx, info.Workspace, p, compiled, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &orchv1.ReceivedEventList{Events: found}, nil
+	return &orchv1.ReceivedEventList{Events: found.events}, nil
 }

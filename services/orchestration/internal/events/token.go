@@ -44,6 +44,22 @@ func (p *position) goOnAfter(e *orchv1.ReceivedEvent) error {
 	return nil
 }
 
+// goOnAtEdge moves the position behind all events of a time: no id precedes the one that it takes.
+func (p *position) goOnAtEdge(occurred int64) {
+	p.afterOccurred, p.afterID, p.afterShared = occurred, uuid.UUID{15: 1}, false
+	if p.filter.GetOrder() == orchv1.EventOrder_EVENT_ORDER_ASC {
+		p.afterOccurred++
+	}
+}
+
+// restOf restricts a filter to the events from the position on.
+func (p position) restOf(ws uuid.UUID, compiled bson.D) bson.D {
+	if p.afterID == uuid.Nil {
+		return compiled
+	}
+	return query.EventsBeyond(compiled, p.filter.GetOrder(), p.afterOccurred, p.afterKey(ws))
+}
+
 // afterKey is the document key of the last event of the previous page.
 func (p position) afterKey(ws uuid.UUID) bson.Binary {
 	if p.afterShared {

@@ -62,7 +62,7 @@ func admits(f *orchv1.EventNameFilter, name string) bool {
 type totalBounds struct {
 	indexed int64 // Of events that index keys count.
 	tested  int64 // Of events that are read.
-	read    int64 // Events that are read for a total.
+	read    int64 // Events that a page, or a total, reads for those that keys do not decide.
 }
 
 // count is a number of events; capped means that it is that many or more.
@@ -77,44 +77,38 @@ func upTo(limit int64, do func(limit int64) (int64, error)) (count, error) {
 	return count{min(n, limit), n > limit}, err
 }
 
-// total counts the matching events, or their resources, up to a limit; 0 means the default of the filter. Usually no event lies outside
-// of the time window. Then it omits the window, and an index alone counts many filters.
-func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, compiled bson.D, limit int64) (count, error) {
-	if filter.GetResource().GetDistinct() {
+// total counts the matching events, or their resources, up to a limit; 0 means the default of the filter. Events that keys do not decide
+// are counted up to the edge of the page. Usually no event lies outside of the time window. Then it omits the window, and an index alone
+// counts many filters.
+func (s *Service) total(
+	ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, compiled bson.D, edge *int64, limit int64,
+) (count, error) {
+	matches := func(limit int64) (int64, error) { return s.events.CountUpTo(ctx, ws, compiled, limit) }
+	switch {
+	case filter.GetResource().GetDistinct():
 		return upTo(cmp.Or(limit, s.totals.tested), func(limit int64) (int64, error) { return s.countResources(ctx, ws, compiled, limit) })
+	case edge != nil:
+		compiled = query.EventsUntil(compiled, filter.GetOrder(), *edge)
+		newest, err := upTo(cmp.Or(limit, s.totals.tested), matches)
+		newest.capped = true
+		return newest, err
 	}
 	inside, err := s.allWithin(ctx, ws, filter.GetOccurred())
 	if err != nil {
 		return count{}, err
 	}
-	compile := func(f *orchv1.EventFilter) (bson.D, error) {
-		return query.CompileEvents(f, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.vocab, Workspace: ws, AnyTime: inside})
-	}
-	if compiled, err = compile(filter); err != nil {
+	if compiled, err = query.CompileEvents(filter, query.EventOptions{
+		Now: s.events.Store().Now(), Vocabulary: s.vocab, Workspace: ws, AnyTime: inside,
+	}); err != nil {
 		return count{}, err
 	}
-	matches := func(limit int64) (int64, error) { return s.events.CountUpTo(ctx, ws, compiled, limit) }
 	if id := onlyRelated(filter); id != "" && inside {
 		return upTo(cmp.Or(limit, s.totals.indexed), func(limit int64) (int64, error) { return s.countRelated(ctx, ws, id, limit) })
 	}
-	keys := indexed(filter)
-	if proto.Equal(keys, filter) {
+	if proto.Equal(indexed(filter), filter) {
 		return upTo(cmp.Or(limit, s.totals.indexed), matches)
 	}
-	read, err := compile(keys)
-	if err != nil {
-		return count{}, err
-	}
-	tested, err := upTo(s.totals.read, func(limit int64) (int64, error) { return s.events.CountUpTo(ctx, ws, read, limit) })
-	if err != nil {
-		return count{}, err
-	}
-	if !tested.capped {
-		return upTo(cmp.Or(limit, s.totals.tested), matches)
-	}
-	newest, err := upTo(cmp.Or(limit, s.totals.tested), func(limit int64) (int64, error) { return s.countNewest(ctx, ws, read, compiled, limit) })
-	newest.capped = true
-	return newest, err
+	return upTo(cmp.Or(limit, s.totals.tested), matches)
 }
 
 // indexed is the part of a filter that the keys of one index decide: the window, with the ids or names that select the fewest events.
@@ -140,16 +134,6 @@ func indexed(filter *orchv1.EventFilter) *orchv1.EventFilter {
 
 func anyResource(ids *orchv1.StringList) *orchv1.EventAnyResourceFilters {
 	return &orchv1.EventAnyResourceFilters{Kind: &orchv1.EventAnyResourceFilters_Object{Object: &orchv1.EventAnyResourceFilter{Id: ids}}}
-}
-
-// countNewest counts the matches among the newest events that keys select, up to a limit.
-func (s *Service) countNewest(ctx context.Context, ws uuid.UUID, keys, compiled bson.D, limit int64) (int64, error) {
-	return s.countRows(ctx, ws, keys,
-		bson.D{{Key: "$sort", Value: query.EventSort(orchv1.EventOrder_EVENT_ORDER_DESC)}},
-		bson.D{{Key: "$limit", Value: s.totals.read}},
-		bson.D{{Key: "$match", Value: compiled}},
-		bson.D{{Key: "$limit", Value: limit}},
-	)
 }
 
 // countResources counts the resources of the matching events, up to a limit.

@@ -97,13 +97,48 @@ func TestTotalsStopAtTheirBounds(t *testing.T) {
 			require.Equal(t, capped, h.countCapped(), "%s %d", x.filter, x.limit)
 		})
 	}
-	s.totals = totalBounds{indexed: 400, tested: 30, read: 2}
-	q := &orchv1.EventQuery{Filter: &orchv1.EventFilter{}, Limit: 5}
-	require.NoError(t, restjson.Unmarshal([]byte(`{"resource": {"labels": {"orch.resource.id": "`+run+`"}}}`), q.Filter))
-	page, err := s.ReadEvents(requesttest.Incoming(t, w.ws), &orchv1.ReadEventsRequest{Query: q})
-	require.NoError(t, err)
-	require.Len(t, page.GetEvents(), 5)
-	require.EqualValues(t, 6, page.GetTotal(), "another one follows")
+}
+
+// A page of events that keys do not decide reads a bounded number of them. The pages together have each match once, in order, and the total
+// says that it is not all.
+func TestPagesReadUpToTheirEdge(t *testing.T) {
+	t.Parallel()
+	s := New(Deps{Store: storetest.Embedded(t, clock.System{}), Vocabulary: vocabulary.Orch})
+	w := newWorld(1000)
+	w.fill(t, s, 1000)
+	s.totals = totalBounds{indexed: 400, tested: 30, read: 90}
+	run := fmt.Sprintf("orch.flow-run.%s", w.runs[0])
+	for _, x := range []struct {
+		name, filter string
+		capped       bool
+	}{
+		{"newest first", `{"resource": {"labels": {"orch.resource.id": "` + run + `"}}}`, true},
+		{"oldest first", `{"resource": {"labels": {"orch.resource.id": "` + run + `"}}, "order": "ASC"}`, true},
+		{"beside an id", `{"resource": {"id": ["` + run + `"], "labels": {"orch.resource.id": "` + run + `"}}}`, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			q := &orchv1.EventQuery{Filter: &orchv1.EventFilter{}, Limit: 3}
+			require.NoError(t, restjson.Unmarshal([]byte(x.filter), q.Filter))
+			ctx, h := withHeaders(requesttest.Incoming(t, w.ws))
+			page, err := s.ReadEvents(ctx, &orchv1.ReadEventsRequest{Query: q})
+			require.NoError(t, err)
+			require.Equal(t, x.capped, h.countCapped() != "")
+			found := page.GetEvents()
+			for page.NextPage != nil {
+				next, err := url.Parse(page.GetNextPage())
+				require.NoError(t, err)
+				page, err = s.ReadEventsPage(requesttest.Incoming(t, w.ws), &orchv1.ReadEventsPageRequest{PageToken: next.Query().Get("page-token")})
+				require.NoError(t, err)
+				found = append(found, page.GetEvents()...)
+			}
+			require.Len(t, found, 10)
+			require.EqualValues(t, 10, page.GetTotal())
+			for i, e := range found[1:] {
+				require.NotEqual(t, e.GetId(), found[i].GetId())
+				require.Equal(t, q.GetFilter().GetOrder() == orchv1.EventOrder_EVENT_ORDER_ASC, found[i].GetOccurred().AsTime().Before(e.GetOccurred().AsTime()))
+			}
+		})
+	}
 }
 
 // Reads of events wait for the other reads of their workspace, and those of other workspaces do not.

@@ -113,15 +113,15 @@ func kindOf(condition any) conditionKind {
 	}
 	k := conditionKind{exact: true}
 	for _, e := range d {
-		switch e.Key {
-		case "$eq":
+		switch {
+		case e.Key == "$eq":
 			k.points, k.null = 1, isNull(e.Value)
-		case "$in":
+		case e.Key == "$in":
 			values := valuesOf(e.Value)
 			k.points, k.null = max(1, len(values)), slices.ContainsFunc(values, isNull)
-		case "$all": // One value bounds an index.
+		case e.Key == "$all": // One value bounds an index.
 			k.points, k.exact = 1, len(valuesOf(e.Value)) == 1
-		case "$gt", "$gte", "$lt", "$lte":
+		case isBound(e.Key):
 			k.ranged = true
 		default:
 			k.exact = false
@@ -290,16 +290,41 @@ func (s *Selection) hint(ctx context.Context, sort bson.D) (bson.D, error) {
 	return hint, nil
 }
 
-// matches counts the matches of an index, up to more than a page gathers.
+// matches counts the matches of an index, up to more than a page gathers. The rarest of several values that a list must have bounds the
+// index.
 func (s *Selection) matches(ctx context.Context, g gather) (int64, error) {
-	return s.resolver.Reader.CountBy(ctx, s.own, g.index, g.filter, mostGathered+1)
+	least := int64(mostGathered + 1)
+	for _, filter := range eachOfAll(g.filter) {
+		n, err := s.resolver.Reader.CountBy(ctx, s.own, g.index, filter, least)
+		if err != nil || n == 0 {
+			return 0, err
+		}
+		least = min(least, n)
+	}
+	return least, nil
 }
 
-// Hint returns the keys of the index by which a server reads the first documents of a scoped filter in an order, if it has all criteria
-// of the filter; else nil.
-func Hint(c Collection, filter, sort bson.D) bson.D {
-	if a := accessOf(c, filter, sort); a.whole {
-		return a.ordered
+// eachOfAll returns a filter for each value of the first $all, at most mostCounts; the filter itself without one.
+func eachOfAll(filter bson.D) []bson.D {
+	for i, e := range filter {
+		condition, ok := e.Value.(bson.D)
+		if !ok || len(condition) != 1 || condition[0].Key != "$all" {
+			continue
+		}
+		values := valuesOf(condition[0].Value)
+		each := make([]bson.D, min(len(values), mostCounts))
+		for j := range each {
+			each[j] = slices.Clone(filter)
+			each[j][i] = bson.E{Key: e.Key, Value: values[j]}
+		}
+		return each
 	}
-	return nil
+	return []bson.D{filter}
+}
+
+// Hint returns the keys of the index by which a page of the selection is read, for a caller that reads it; nil leaves the choice to the
+// server. The caller has begun the read.
+func (s *Selection) Hint(ctx context.Context, sort bson.D) (bson.D, error) {
+	hint, err := s.hint(ctx, sort)
+	return hint, s.failed(err)
 }

@@ -121,6 +121,21 @@ func TestAccessPathsOfBroadFilters(t *testing.T) {
 	require.Equal(t, access{}, accessOf(Flow, Scope(uuid.New(), nil), start), "collections with few documents have no hints")
 }
 
+// The rarest of the values that a list must have bounds its index, however frequent the others are.
+func TestMatchesOfListsAreThoseOfTheRarestValue(t *testing.T) {
+	t.Parallel()
+	db, ws := database(t), uuid.New()
+	runsOfEveryKind(t, db, ws, 40)
+	_, err := db.Collection(string(FlowRun)).UpdateOne(t.Context(), bson.D{{Key: "sort_start", Value: 5}}, bson.D{{Key: "$set", Value: bson.D{{Key: "tags", Value: bson.A{"t1", "rare"}}}}})
+	require.NoError(t, err)
+	for filter, want := range map[string]int64{`["t1","rare"]`: 1, `["t1"]`: 20, `["rare","t1","absent"]`: 0, `["absent","absent","t1"]`: 0} {
+		s := selectionOf(t, db, ws, &orchv1.FlowRunQuery{FlowRuns: parse(t, &orchv1.FlowRunFilter{}, `{"tags":{"all_":`+filter+`}}`)})
+		n, err := s.matches(t.Context(), gather{index: byStart("tags"), filter: s.filter})
+		require.NoError(t, err)
+		require.Equal(t, want, n, filter)
+	}
+}
+
 // A hint of an index that does not exist leaves the choice to the server: it is being built, or an older version dropped it.
 func TestHintsOfMissingIndexesAreLeftOut(t *testing.T) {
 	t.Parallel()

@@ -96,6 +96,15 @@ func EventsBeyond(filter bson.D, order orchv1.EventOrder, occurred int64, key bs
 	}}}
 }
 
+// EventsUntil restricts an event filter to what an order has up to a time, inclusive.
+func EventsUntil(filter bson.D, order orchv1.EventOrder, occurred int64) bson.D {
+	within := "$gte"
+	if order == orchv1.EventOrder_EVENT_ORDER_ASC {
+		within = "$lte"
+	}
+	return allOf([]bson.D{filter, bson.D(criterion("occurred", within, occurred))})
+}
+
 // eventFilter compiles the parts of an EventFilter; id and role are the names of the labels.
 type eventFilter struct{ id, role string }
 

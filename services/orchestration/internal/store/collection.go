@@ -349,8 +349,8 @@ type Projection struct {
 	// Index has the keys of the index to read by, for a caller that knows better than the database; nil lets the database choose. While
 	// the index is being built, the database chooses too.
 	Index bson.D
-	// Limit bounds the number of results; 0 means none.
-	Limit int64
+	// Skip is the number of results that are left out. Limit bounds the number of the others; 0 means none.
+	Skip, Limit int64
 }
 
 // EachProjected calls visit with fields of the matching documents, until it returns false. The bytes are valid until visit returns.
@@ -363,7 +363,7 @@ func (c *Collection[M]) EachProjected(ctx context.Context, ws uuid.UUID, filter 
 	if !slices.Contains(p.Fields, "_id") {
 		fields = append(fields, bson.E{Key: "_id", Value: 0})
 	}
-	opts := options.Find().SetProjection(fields).SetLimit(p.Limit)
+	opts := options.Find().SetProjection(fields).SetSkip(p.Skip).SetLimit(p.Limit)
 	if p.Sort != nil {
 		opts.SetSort(p.Sort)
 	}
