@@ -62,7 +62,7 @@ func (o *Orchestration) recipients(cfg Config) action.Recipients {
 
 // accountOf returns the account of a workspace.
 func (o *Orchestration) accountOf(ctx context.Context, ws uuid.UUID) (uuid.UUID, error) {
-	found, err := o.hosted.registry.Workspaces.FirstOfAll(ctx, bson.D{{Key: "_id", Value: store.Binary(ws)}}, bson.D{{Key: "_id", Value: 1}}, 1)
+	found, err := o.hosted.registry.Workspaces.FindAcross(ctx, store.Query{Filter: bson.D{{Key: "_id", Value: store.Binary(ws)}}, Sort: bson.D{{Key: "_id", Value: 1}}, Limit: 1})
 	if err != nil {
 		return uuid.Nil, err
 	}

@@ -59,7 +59,7 @@ func keep[M proto.Message](d *domain, c query.Collection, empty M, all ...M) {
 func (d *domain) left(c query.Collection) int {
 	d.t.Helper()
 	st, _ := d.service.Parts()
-	n, err := store.NewCollection(st, c, &orchv1.Log{}).Count(d.t.Context(), request.DefaultWorkspace, nil)
+	n, err := store.NewCollection(st, c, &orchv1.Log{}).Count(d.t.Context(), request.DefaultWorkspace, store.Query{})
 	require.NoError(d.t, err)
 	pending, _, err := st.Backlog(d.t.Context(), c)
 	require.NoError(d.t, err)
@@ -230,7 +230,7 @@ func TestRetentionLeavesRunsThatStartAgain(t *testing.T) {
 	runs := store.NewCollection(st, query.FlowRun, &orchv1.FlowRun{})
 	run := ended(d.flow("etl"), completed, 100*day)
 	keep(d, query.FlowRun, &orchv1.FlowRun{}, run, ended(d.flow("etl"), completed, 100*day))
-	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{States: []string{"COMPLETED"}, Before: time.Now()}.Filter("end_time"),
+	found, err := store.Oldest(t.Context(), runs, request.DefaultWorkspace, store.Expired{States: []string{"COMPLETED"}, Before: time.Now()}.Filter("end_time"),
 		"end_time", false, []string{"end_time"}, 10)
 	require.NoError(t, err)
 	require.Len(t, found, 2)
@@ -239,7 +239,7 @@ func TestRetentionLeavesRunsThatStartAgain(t *testing.T) {
 		return nil
 	}, nil))
 	require.NoError(t, err)
-	boxes, err := runs.DeleteVersions(t.Context(), request.DefaultWorkspace, found, func(*orchv1.FlowRun) []store.Effect { return nil })
+	boxes, err := store.DeleteVersions(t.Context(), runs, request.DefaultWorkspace, found, func(*orchv1.FlowRun) []store.Effect { return nil })
 	require.NoError(t, err)
 	require.Len(t, boxes, 1)
 	require.NotEqual(t, run.GetId(), boxes[0].ID.String())
@@ -258,7 +258,7 @@ func TestRetentionAfterACrash(t *testing.T) {
 		keep(d, query.Log, &orchv1.Log{}, &orchv1.Log{Id: uuid.NewString(), Message: "m", Name: "n", Timestamp: run.GetEndTime(), FlowRunId: new(run.GetId())})
 	}
 	runs := store.NewCollection(st, query.FlowRun, &orchv1.FlowRun{})
-	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", false, []string{"end_time"}, 10)
+	found, err := store.Oldest(t.Context(), runs, request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", false, []string{"end_time"}, 10)
 	require.NoError(t, err)
 	require.Len(t, found, 4)
 	batch := make([]store.Revision, len(found))
@@ -270,7 +270,7 @@ func TestRetentionAfterACrash(t *testing.T) {
 		return nil
 	}, nil))
 	require.NoError(t, err)
-	boxes, err := runs.DeleteVersions(t.Context(), request.DefaultWorkspace, found[:1], func(*orchv1.FlowRun) []store.Effect {
+	boxes, err := store.DeleteVersions(t.Context(), runs, request.DefaultWorkspace, found[:1], func(*orchv1.FlowRun) []store.Effect {
 		return []store.Effect{st.AboutRevisions("flow_runs_expire", request.DefaultWorkspace, batch)}
 	})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 
 // scans are the reads of documents of all workspaces, by the names of their methods in package store.
 var scans = map[string]bool{
-	"EachAcross": true, "EachInOrder": true, "EachOfAll": true, "FirstOfAll": true, "Due": true, "DueAgain": true, "DueInFuture": true,
+	"EachAcross": true, "EachRevision": true, "FindAcross": true, "Due": true, "DueAgain": true, "DueInFuture": true,
 }
 
 // A loop over workspaces or documents in background work must not end at the first failure: the others would wait for ever. It
@@ -43,30 +43,30 @@ func TestEndingLoopsAreFound(t *testing.T) {
 		found int
 	}{
 		"a loop over what a scan found": {`
-			found, err := c.FirstOfAll(ctx, nil, nil, 0)
+			found, err := c.FindAcross(ctx, store.Query{})
 			if err != nil { return err }
 			for _, one := range found { if err := do(one); err != nil { return err } }
 			return nil`, 1},
 		"a result with a value": {`
-			found, _ := c.FirstOfAll(ctx, nil, nil, 0)
+			found, _ := c.FindAcross(ctx, store.Query{})
 			for _, one := range found { if err := do(one); err != nil { return 0, fmt.Errorf("do: %w", err) } }
 			return 0, nil`, 1},
 		"the visitor of a scan": {`
-			return c.EachAcross(ctx, nil, func(ws uuid.UUID, m M) error { return do(ws, m) })`, 1},
+			return c.EachAcross(ctx, store.Query{}, func(ws uuid.UUID, m M) error { return do(ws, m) })`, 1},
 		"a visitor that collects": {`
-			return c.EachAcross(ctx, nil, func(ws uuid.UUID, m M) error { list = append(list, m); return nil })`, 0},
+			return c.EachAcross(ctx, store.Query{}, func(ws uuid.UUID, m M) error { list = append(list, m); return nil })`, 0},
 		"a visitor that records": {`
-			return c.EachAcross(ctx, nil, func(ws uuid.UUID, m M) error { return pass.Record(do(ws, m), "workspace", ws) })`, 0},
+			return c.EachAcross(ctx, store.Query{}, func(ws uuid.UUID, m M) error { return pass.Record(do(ws, m), "workspace", ws) })`, 0},
 		"a map of workspaces": {`
 			byWorkspace := map[uuid.UUID][]*planned{}
 			for ws, list := range byWorkspace { if err := do(ws, list); err != nil { return err } }
 			return nil`, 1},
 		"a loop that records": {`
-			found, _ := c.FirstOfAll(ctx, nil, nil, 0)
+			found, _ := c.FindAcross(ctx, store.Query{})
 			for _, one := range found { if pass.Record(do(one), "id", one.ID) != nil { break } }
 			return pass.Err()`, 0},
 		"a loop that returns what the pass says": {`
-			found, _ := c.FirstOfAll(ctx, nil, nil, 0)
+			found, _ := c.FindAcross(ctx, store.Query{})
 			for _, one := range found { if pass.Record(do(one)) != nil { return pass.Err() } }
 			return nil`, 0},
 		"a loop over collections": {`

@@ -154,7 +154,7 @@ func (w *world) latencies(ctx context.Context, ws uuid.UUID, q question, round t
 // fillSmall stores a thousand runs in another workspace.
 func (w *world) fillSmall(ctx context.Context, ws uuid.UUID) error {
 	runs := store.NewCollection(w.store, query.FlowRun, &orchv1.FlowRun{})
-	if n, err := runs.Count(ctx, ws, nil); err != nil || n > 0 {
+	if n, err := runs.Count(ctx, ws, store.Query{}); err != nil || n > 0 {
 		return err
 	}
 	for i := range 1000 {

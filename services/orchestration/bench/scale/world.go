@@ -78,7 +78,7 @@ const batch = 500
 
 // fill stores n runs and their related resources in a store. It continues where an earlier call was interrupted.
 func (w *world) fill(ctx context.Context, n int) error {
-	stored, err := store.NewCollection(w.store, query.FlowRun, &orchv1.FlowRun{}).Count(ctx, request.DefaultWorkspace, bson.D{})
+	stored, err := store.NewCollection(w.store, query.FlowRun, &orchv1.FlowRun{}).Count(ctx, request.DefaultWorkspace, store.Query{})
 	if err != nil || stored == int64(n) {
 		return err
 	}
@@ -110,7 +110,7 @@ type sequence struct{ begin, step, end int }
 // insert stores the documents of the numbers of a sequence, behind those that are stored.
 func insert[M proto.Message](ctx context.Context, w *world, c query.Collection, document func(int) M, s sequence) error {
 	collection := store.NewCollection(w.store, c, document(s.begin))
-	stored, err := collection.Count(ctx, request.DefaultWorkspace, bson.D{})
+	stored, err := collection.Count(ctx, request.DefaultWorkspace, store.Query{})
 	if err != nil {
 		return fmt.Errorf("count %s: %w", c, err)
 	}

@@ -20,7 +20,7 @@ func DeleteOfFlowRun(db *store.Store, ws, run uuid.UUID) store.Effect {
 // DeleteOfFlowRuns executes effects of KindDeleteOfFlowRun.
 func (s *Service) DeleteOfFlowRuns(ctx context.Context, effects []store.Effect) error {
 	return store.EachWorkspace(effects, func(ws uuid.UUID, runs []uuid.UUID) error {
-		return s.artifacts.Drain(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(runs)}}, func(id uuid.UUID) error {
+		return store.Drain(ctx, s.artifacts, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(runs)}}, func(id uuid.UUID) error {
 			return s.delete(ctx, ws, id)
 		})
 	})

@@ -13,13 +13,13 @@ import (
 
 // CountExpired counts expired artifacts by their creation, up to a limit.
 func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (int64, error) {
-	return s.artifacts.CountUpTo(ctx, ws, e.Filter("created"), limit)
+	return s.artifacts.Count(ctx, ws, store.Query{Filter: e.Filter("created"), Limit: limit})
 }
 
 // DeleteExpired deletes the oldest expired artifacts, at most limit. Each of them causes what any deletion causes, since
 // the key follows its newest artifact.
 func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {
-	found, err := s.artifacts.Find(ctx, ws, e.Filter("created"), bson.D{{Key: "created", Value: 1}, {Key: "_id", Value: 1}}, 0, limit)
+	found, err := s.artifacts.Find(ctx, ws, store.Query{Filter: e.Filter("created"), Sort: bson.D{{Key: "created", Value: 1}, {Key: "_id", Value: 1}}, Limit: limit})
 	if err != nil {
 		return store.Expiry{}, err
 	}

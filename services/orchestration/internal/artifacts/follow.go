@@ -64,8 +64,7 @@ func (s *Service) follow(ctx context.Context, ws uuid.UUID, key string) error {
 
 // newest reads the newest artifact of a key; nil when there is none.
 func (s *Service) newest(ctx context.Context, ws uuid.UUID, key string) (*orchv1.Artifact, error) {
-	found, err := s.artifacts.Find(ctx, ws, bson.D{{Key: "key", Value: key}},
-		bson.D{{Key: "created", Value: -1}, {Key: "_id", Value: -1}}, 0, 1)
+	found, err := s.artifacts.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "key", Value: key}}, Sort: bson.D{{Key: "created", Value: -1}, {Key: "_id", Value: -1}}, Limit: 1})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // maxText bounds a searched text in bytes. Databases refuse long patterns.
@@ -30,11 +31,11 @@ func (s *Service) ReadAssets(ctx context.Context, r *orchv1.ReadAssetsRequest) (
 	if limit == 0 { // A request without a body.
 		limit = 50
 	}
-	found, err := s.assets.Find(ctx, info.Workspace, filter, bson.D{{Key: "key", Value: 1}}, 0, limit)
+	found, err := s.assets.Find(ctx, info.Workspace, store.Query{Filter: filter, Sort: bson.D{{Key: "key", Value: 1}}, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
-	total, err := s.assets.Count(ctx, info.Workspace, filter)
+	total, err := s.assets.Count(ctx, info.Workspace, store.Query{Filter: filter})
 	return &orchv1.AssetPage{Assets: found, Total: total}, err
 }
 

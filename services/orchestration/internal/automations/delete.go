@@ -38,7 +38,7 @@ func (s *Service) DeleteAutomationsOwnedByResource(
 		{Key: "owner_resource", Value: r.GetResourceId()},
 		{Key: "created", Value: bson.D{{Key: "$lte", Value: s.automations.Store().Now().UnixMicro()}}},
 	}
-	err = s.automations.Drain(ctx, info.Workspace, owned, func(id uuid.UUID) error { return s.delete(ctx, info.Workspace, id) })
+	err = store.Drain(ctx, s.automations, info.Workspace, owned, func(id uuid.UUID) error { return s.delete(ctx, info.Workspace, id) })
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
@@ -61,7 +62,7 @@ func (s *Service) EvaluateAutomation(ctx context.Context, r *orchv1.EvaluateAuto
 	}
 	filter := append(named(compiled), bson.E{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since.UnixMicro()}, {Key: "$lt", Value: until.UnixMicro()}}})
 	var failure error
-	err = s.events.Each(bounded, info.Workspace, filter, bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}, func(e *orchv1.ReceivedEvent) bool {
+	err = s.events.Each(bounded, info.Workspace, store.Query{Filter: filter, Sort: bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}}, func(e *orchv1.ReceivedEvent) bool {
 		more, err := test.Event(bounded, e)
 		failure = err
 		return more

@@ -33,10 +33,10 @@ func (s *Service) ReadAutomationHistory(ctx context.Context, r *orchv1.ReadAutom
 	if limit == 0 {
 		limit = defaultHistory
 	}
-	fired, err := s.events.Find(ctx, ws, bson.D{
+	fired, err := s.events.Find(ctx, ws, store.Query{Filter: bson.D{
 		{Key: "resource_id", Value: s.vocab.Name("automation", id.String())},
 		{Key: "event", Value: bson.D{{Key: "$in", Value: bson.A{s.vocab.Name("automation", "triggered"), s.vocab.Name("automation", "resolved")}}}},
-	}, bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, 0, limit)
+	}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +86,10 @@ func (s *Service) addOutcomes(ctx context.Context, ws uuid.UUID, byEvent map[str
 		ids = append(ids, s.vocab.Name("event", id))
 	}
 	executed, failed := s.vocab.Name("automation", "action", "executed"), s.vocab.Name("automation", "action", "failed")
-	return s.events.Each(ctx, ws, bson.D{
+	return s.events.Each(ctx, ws, store.Query{Filter: bson.D{
 		{Key: "resource_ids", Value: bson.D{{Key: "$in", Value: ids}}},
 		{Key: "event", Value: bson.D{{Key: "$in", Value: bson.A{executed, failed}}}},
-	}, bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}, func(e *orchv1.ReceivedEvent) bool {
+	}, Sort: bson.D{{Key: "occurred", Value: 1}, {Key: "_id", Value: 1}}}, func(e *orchv1.ReceivedEvent) bool {
 		f := byEvent[s.relatedInRole(e, "event", "automation-triggered-event")]
 		if f == nil {
 			return true
@@ -140,7 +140,7 @@ func (s *Service) addRuns(ctx context.Context, ws uuid.UUID, byEvent map[string]
 		triggered = append(triggered, store.Binary(id))
 	}
 	filter := bson.D{{Key: "triggered_event_id", Value: bson.D{{Key: "$in", Value: triggered}}}}
-	return s.actions.Each(ctx, ws, filter, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.AutomationActionRun) bool {
+	return s.actions.Each(ctx, ws, store.Query{Filter: filter, Sort: bson.D{{Key: "_id", Value: 1}}}, func(run *orchv1.AutomationActionRun) bool {
 		f := byEvent[run.GetTriggeredEventId()]
 		if f == nil || hasAction(f, run.GetIndex()) {
 			return true

@@ -8,6 +8,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ReadAutomation answers an automation.
@@ -40,7 +41,6 @@ func (s *Service) ReadAutomationsRelatedToResource(
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.automations.Find(ctx, info.Workspace, bson.D{{Key: "related_resources", Value: r.GetResourceId()}},
-		bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, 0, -1)
+	found, err := s.automations.Find(ctx, info.Workspace, store.Query{Filter: bson.D{{Key: "related_resources", Value: r.GetResourceId()}}, Sort: bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}})
 	return &orchv1.AutomationList{Automations: found}, err
 }

@@ -51,7 +51,7 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quot
 	deliveries := store.NewCollection(s, query.AutomationDelivery, &orchv1.AutomationDelivery{})
 	return &Service{
 		automations: automations,
-		events:      store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(),
+		events:      store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs),
 		actions:     store.NewCollection(s, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
 		deliveries:  deliveries,

@@ -31,7 +31,7 @@ func (s *Service) Handlers() []outbox.Handler {
 				if err := s.drainDocuments(ctx, ws, filter); err != nil {
 					return err
 				}
-				return s.schemas.Drain(ctx, ws, filter, func(id uuid.UUID) error { return s.deleteSchema(ctx, ws, id) })
+				return store.Drain(ctx, s.schemas, ws, filter, func(id uuid.UUID) error { return s.deleteSchema(ctx, ws, id) })
 			})
 		}},
 		{Kind: kindOfSchema, Run: func(ctx context.Context, effects []store.Effect) error {
@@ -43,7 +43,7 @@ func (s *Service) Handlers() []outbox.Handler {
 }
 
 func (s *Service) drainDocuments(ctx context.Context, ws uuid.UUID, filter bson.D) error {
-	return s.documents.Drain(ctx, ws, filter, func(id uuid.UUID) error { return s.deleteDocument(ctx, ws, id) })
+	return store.Drain(ctx, s.documents, ws, filter, func(id uuid.UUID) error { return s.deleteDocument(ctx, ws, id) })
 }
 
 // DeleteBlockType deletes a type with its schemas and documents. It refuses types that the server needs.

@@ -53,7 +53,7 @@ func (s *Service) ReadBlockDocumentsOfType(ctx context.Context, r *orchv1.ReadBl
 	if err != nil {
 		return nil, noType.Translate(err)
 	}
-	found, err := s.documents.FindAll(ctx, ws, append(filter, bson.E{Key: "is_anonymous", Value: false}), bson.D{{Key: "name", Value: 1}})
+	found, err := s.documents.Find(ctx, ws, store.Query{Filter: append(filter, bson.E{Key: "is_anonymous", Value: false}), Sort: bson.D{{Key: "name", Value: 1}}, Bytes: store.MaxAnswerBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -96,14 +96,14 @@ func (s *Service) found(ctx context.Context, ws uuid.UUID) (present, error) {
 			checksums = append(checksums, schema.Checksum)
 		}
 	}
-	types, err := s.types.Find(ctx, ws, bson.D{{Key: "slug", Value: bson.D{{Key: "$in", Value: slugs}}}}, nil, 0, -1)
+	types, err := s.types.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "slug", Value: bson.D{{Key: "$in", Value: slugs}}}}})
 	if err != nil {
 		return f, err
 	}
 	for _, t := range types {
 		f.types[t.GetSlug()] = t
 	}
-	schemas, err := s.schemas.Find(ctx, ws, bson.D{{Key: "checksum", Value: bson.D{{Key: "$in", Value: checksums}}}}, nil, 0, -1)
+	schemas, err := s.schemas.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "checksum", Value: bson.D{{Key: "$in", Value: checksums}}}}})
 	if err != nil {
 		return f, err
 	}

@@ -44,7 +44,7 @@ func byID[M interface {
 			}
 			keys = append(keys, store.Binary(parsed))
 		}
-		documents, err := collection.FindAll(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}}, bson.D{{Key: "_id", Value: 1}})
+		documents, err := collection.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}}, Sort: bson.D{{Key: "_id", Value: 1}}, Bytes: store.MaxAnswerBytes})
 		if err != nil {
 			return nil, err
 		}

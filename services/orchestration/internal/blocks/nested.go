@@ -65,7 +65,7 @@ func (s *Service) registerNested(ctx context.Context, ws uuid.UUID, fields *json
 		if err != nil {
 			return err
 		}
-		existing, err := s.schemas.Find(ctx, ws, bson.D{{Key: "checksum", Value: block.checksum}}, newestFirst, 0, 1)
+		existing, err := s.schemas.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "checksum", Value: block.checksum}}, Sort: newestFirst, Limit: 1})
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 // Reencrypt encrypts the data of every document with the first key, where another one did; without write it only examines. It calls
 // done for each document, and goes on after a document that fails.
 func (s *Service) Reencrypt(ctx context.Context, write bool, done func(changed bool, err error) error) error {
-	return s.documents.EachAcross(ctx, nil, func(ws uuid.UUID, document *orchv1.BlockDocument) error {
+	return s.documents.EachAcross(ctx, store.Query{}, func(ws uuid.UUID, document *orchv1.BlockDocument) error {
 		if s.keys.Current(document.GetSealedData()) {
 			return done(false, nil)
 		}

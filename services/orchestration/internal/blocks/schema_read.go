@@ -34,7 +34,7 @@ func (s *Service) ReadBlockSchemaByChecksum(ctx context.Context, r *orchv1.ReadB
 	if r.Version != nil {
 		filter = append(filter, bson.E{Key: "version", Value: r.GetVersion()})
 	}
-	found, err := s.schemas.Find(ctx, ws, filter, newestFirst, 0, 1)
+	found, err := s.schemas.Find(ctx, ws, store.Query{Filter: filter, Sort: newestFirst, Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = store.ErrNotFound
 	}

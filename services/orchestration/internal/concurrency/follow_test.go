@@ -39,7 +39,7 @@ func (s *Service) setSlots(t *testing.T, deployment uuid.UUID, slots *int64) {
 // slotsOfLimit is the size of a deployment's own limit; nil if there is none.
 func (s *Service) slotsOfLimit(t *testing.T, deployment uuid.UUID) *int64 {
 	t.Helper()
-	found, err := s.limits.Find(t.Context(), ws, named([]string{nameOfDeployment(deployment.String())}), byName, 0, -1)
+	found, err := s.limits.Find(t.Context(), ws, store.Query{Filter: named([]string{nameOfDeployment(deployment.String())}), Sort: byName})
 	require.NoError(t, err)
 	if len(found) == 0 {
 		return nil

@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -46,7 +46,7 @@ func TestALimitRefusesHoldersBeyondItsDocument(t *testing.T) {
 		}
 		return err != nil
 	}, func() int {
-		raw, err := l.limits.GetRaw(t.Context(), ws, uuid.MustParse(limit.GetId()))
+		raw, err := store.GetRaw(t.Context(), l.limits, ws, uuid.MustParse(limit.GetId()))
 		require.NoError(t, err)
 		return len(raw)
 	})
@@ -61,7 +61,7 @@ func TestALimitRefusesHoldersBeyondItsDocument(t *testing.T) {
 	require.NoError(t, err)
 
 	require.NoError(t, l.delete(t.Context(), ws, limit.GetId(), always))
-	found, err := l.limits.Find(t.Context(), ws, bson.D{}, byName, 0, -1)
+	found, err := l.limits.Find(t.Context(), ws, store.Query{Sort: byName})
 	require.NoError(t, err)
 	require.Empty(t, found)
 }

@@ -88,7 +88,7 @@ func (l *Limits) decide(ctx context.Context, ws uuid.UUID, id string, decide fun
 // find reads limits in the order in which they are taken and released. It reads no holders: they are most of a limit, and what changes them
 // reads the limit again.
 func (l *Limits) find(ctx context.Context, ws uuid.UUID, filter bson.D) ([]*orchv1.ConcurrencyLimitV2, error) {
-	return l.limits.FindWithout(ctx, ws, filter, byName, "holders")
+	return l.limits.Find(ctx, ws, store.Query{Filter: filter, Sort: byName, Without: []string{"holders"}})
 }
 
 // named matches limits by name; an empty list matches none.

@@ -50,7 +50,7 @@ func (s *Service) newLimit(t *testing.T, name string, slots int64) *orchv1.Concu
 
 func (s *Service) stored(t *testing.T, name string) *orchv1.ConcurrencyLimitV2 {
 	t.Helper()
-	found, err := s.limits.Find(t.Context(), ws, named([]string{name}), byName, 0, -1)
+	found, err := s.limits.Find(t.Context(), ws, store.Query{Filter: named([]string{name}), Sort: byName})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	return found[0]

@@ -49,7 +49,7 @@ func (l *Limits) Repossess(ctx context.Context) (freed int, err error) {
 	type key struct{ ws, lease uuid.UUID }
 	var order []key
 	seen := map[key]bool{}
-	err = l.limits.EachAcross(ctx, bson.D{{Key: "holders.expires", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}},
+	err = l.limits.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "holders.expires", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}}},
 		func(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) error {
 			for _, h := range limit.GetHolders() {
 				lease, err := uuid.Parse(h.GetLeaseId())
@@ -112,7 +112,7 @@ func expired(h *orchv1.ConcurrencySlotHolder, now time.Time) bool {
 func (l *Limits) forget(ctx context.Context, now time.Time) error {
 	over := bson.E{Key: "expires", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}
 	spaces := map[uuid.UUID]bool{}
-	err := l.leases.EachAcross(ctx, bson.D{over}, func(ws uuid.UUID, _ *orchv1.ConcurrencyLease) error {
+	err := l.leases.EachAcross(ctx, store.Query{Filter: bson.D{over}}, func(ws uuid.UUID, _ *orchv1.ConcurrencyLease) error {
 		spaces[ws] = true
 		return nil
 	})

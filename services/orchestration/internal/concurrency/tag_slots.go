@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 func tagNames(tags []string) []string {
@@ -68,7 +69,7 @@ func (l *Limits) AcquireForTaskRun(
 
 // HeldByTaskRun returns the leases under which a task run holds slots of these tags until their release.
 func (l *Limits) HeldByTaskRun(ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID) ([]string, error) {
-	limits, err := l.limits.Find(ctx, ws, named(tagNames(tags)), byName, 0, -1)
+	limits, err := l.limits.Find(ctx, ws, store.Query{Filter: named(tagNames(tags)), Sort: byName})
 	if err != nil {
 		return nil, err
 	}

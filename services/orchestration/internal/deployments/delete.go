@@ -77,5 +77,5 @@ func (s *Service) Handlers() []outbox.Handler {
 
 // DeleteDeployments deletes the deployments of deleted flows.
 func (s *Service) DeleteDeployments(ctx context.Context, effects []store.Effect) error {
-	return s.deployments.DrainOf(ctx, effects, "flow_id", func(ws, id uuid.UUID) error { return s.delete(ctx, ws, id) })
+	return store.DrainDependents(ctx, s.deployments, effects, "flow_id", func(ws, id uuid.UUID) error { return s.delete(ctx, ws, id) })
 }

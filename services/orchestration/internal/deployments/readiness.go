@@ -34,8 +34,7 @@ func (s *Service) Ready(ctx context.Context, ws uuid.UUID, queues []uuid.UUID) e
 	if err != nil {
 		return err
 	}
-	unready, err := s.deployments.Find(ctx, ws, bson.D{inQueues, {Key: "status", Value: bson.D{{Key: "$ne", Value: wordReady}}}},
-		bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	unready, err := s.deployments.Find(ctx, ws, store.Query{Filter: bson.D{inQueues, {Key: "status", Value: bson.D{{Key: "$ne", Value: wordReady}}}}, Sort: bson.D{{Key: "_id", Value: 1}}})
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func (s *Service) Ready(ctx context.Context, ws uuid.UUID, queues []uuid.UUID) e
 // their queues.
 func (s *Service) Unready(ctx context.Context, since time.Time) error {
 	silent := []store.Owned[*orchv1.Deployment]{}
-	err := s.deployments.EachAcross(ctx, bson.D{{Key: "status", Value: wordReady}}, func(ws uuid.UUID, d *orchv1.Deployment) error {
+	err := s.deployments.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "status", Value: wordReady}}}, func(ws uuid.UUID, d *orchv1.Deployment) error {
 		if unpolled(d, since) {
 			silent = append(silent, store.Owned[*orchv1.Deployment]{Workspace: ws, Message: d})
 		}

@@ -61,7 +61,7 @@ func newPolled(t *testing.T, replicas, deployments int) *polled {
 		all[i] = newDeployment(uuid.New())
 		all[i].Name, all[i].FlowId, all[i].WorkQueueId = fmt.Sprint(i), uuid.NewString(), proto.String(p.queue.String())
 	}
-	_, err := s.deployments.InsertAll(t.Context(), p.ws, all)
+	_, err := store.InsertAll(t.Context(), s.deployments, p.ws, all)
 	require.NoError(t, err)
 	return p
 }
@@ -80,7 +80,7 @@ func (p *polled) poll(replica *Service) {
 
 func (p *polled) statuses() map[orchv1.DeploymentStatus]int {
 	p.Helper()
-	found, err := p.replicas[0].deployments.FindVersions(p.Context(), p.ws, nil)
+	found, err := store.FindVersions(p.Context(), p.replicas[0].deployments, p.ws, nil)
 	require.NoError(p, err)
 	counts := map[orchv1.DeploymentStatus]int{}
 	for _, v := range found {

@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // CountEvents counts the matching events by day, by another time unit, by name, or by resource.
@@ -81,7 +82,7 @@ func (s *Service) countOfName(ctx context.Context, ws uuid.UUID, filter *orchv1.
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.events.Count(ctx, ws, compiled)
+	n, err := s.events.Count(ctx, ws, store.Query{Filter: compiled})
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (s *Service) countOfName(ctx context.Context, ws uuid.UUID, filter *orchv1.
 		order orchv1.EventOrder
 		at    **timestamppb.Timestamp
 	}{{orchv1.EventOrder_EVENT_ORDER_ASC, &count.StartTime}, {orchv1.EventOrder_EVENT_ORDER_DESC, &count.EndTime}} {
-		found, err := s.events.Find(ctx, ws, compiled, query.EventSort(end.order), 0, 1)
+		found, err := s.events.Find(ctx, ws, store.Query{Filter: compiled, Sort: query.EventSort(end.order), Limit: 1})
 		if err != nil || len(found) == 0 { // Or it was deleted concurrently.
 			return nil, err
 		}

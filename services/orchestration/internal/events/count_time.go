@@ -14,6 +14,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
@@ -100,5 +101,5 @@ func (s *Service) countWithin(ctx context.Context, ws uuid.UUID, filter *orchv1.
 	if err != nil {
 		return 0, err
 	}
-	return s.events.Count(ctx, ws, compiled)
+	return s.events.Count(ctx, ws, store.Query{Filter: compiled})
 }

@@ -15,10 +15,10 @@ func expired(e store.Expired) bson.D { return append(e.Filter("occurred"), e.Fil
 
 // CountExpired counts expired events, up to a limit.
 func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (int64, error) {
-	return s.events.CountUpTo(ctx, ws, expired(e), limit)
+	return s.events.Count(ctx, ws, store.Query{Filter: expired(e), Limit: limit})
 }
 
 // DeleteExpired deletes the oldest expired events, at most limit.
 func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {
-	return s.events.DeleteOldest(ctx, ws, expired(e), "occurred", limit)
+	return store.DeleteOldest(ctx, s.events, ws, expired(e), "occurred", limit)
 }

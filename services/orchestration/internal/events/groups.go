@@ -54,13 +54,13 @@ func (s *Service) countGroups(ctx context.Context, ws uuid.UUID, filter *orchv1.
 	if err != nil {
 		return nil, err
 	}
-	by := store.Projection{Fields: []string{field, "occurred"}, Sort: bson.D{{Key: field, Value: 1}}}
+	by := store.Query{Filter: compiled, Fields: []string{field, "occurred"}, Sort: bson.D{{Key: field, Value: 1}}}
 	if decidedByKeys(filter) {
 		by.Index = index
 	}
 	var groups mostFrequent
 	var current *orchv1.EventCount
-	err = s.events.EachProjected(ctx, ws, compiled, by, func(raw bson.Raw) bool {
+	err = store.EachRaw(ctx, s.events, ws, by, func(raw bson.Raw) bool {
 		value, _ := raw.Lookup(field).StringValueOK()
 		occurred, _ := raw.Lookup("occurred").AsInt64OK()
 		at := timestamppb.New(time.UnixMicro(occurred))
@@ -105,8 +105,8 @@ func (s *Service) nameOf(ctx context.Context, ws uuid.UUID, filter *orchv1.Event
 		return "", err
 	}
 	labels := map[string]string{}
-	last := store.Projection{Fields: []string{"resource"}, Sort: query.EventSort(orchv1.EventOrder_EVENT_ORDER_DESC), Limit: 1}
-	err = s.events.EachProjected(ctx, ws, compiled, last, func(raw bson.Raw) bool {
+	last := store.Query{Filter: compiled, Fields: []string{"resource"}, Sort: query.EventSort(orchv1.EventOrder_EVENT_ORDER_DESC), Limit: 1}
+	err = store.EachRaw(ctx, s.events, ws, last, func(raw bson.Raw) bool {
 		e, err := s.events.Decode(raw)
 		if err == nil { // A label that cannot be read does not hide the count.
 			labels = e.GetResource().GetLabels()

@@ -18,6 +18,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -63,7 +64,7 @@ func TestACountByResourceHasTheMostFrequentOnes(t *testing.T) {
 	for i := range 3 {
 		record("r1150", "name "+strconv.Itoa(i), -4+i)
 	}
-	_, err := s.events.InsertAll(t.Context(), ws, all)
+	_, err := store.InsertAll(t.Context(), s.events, ws, all)
 	require.NoError(t, err)
 	count := func(filter *orchv1.EventFilter, countable orchv1.Countable) []*orchv1.EventCount {
 		ctx, headers := withHeaders(requesttest.Incoming(t, ws))

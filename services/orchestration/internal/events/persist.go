@@ -81,7 +81,7 @@ func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 		docs = append(docs, store.ClientDocument{Workspace: e.Workspace, ID: e.ID, Doc: doc})
 		events = append(events, persisted{e.Key(), event})
 	}
-	refused, err := s.events.InsertClientIDs(ctx, docs)
+	refused, err := store.InsertClientIDs(ctx, s.events, docs)
 	if err != nil {
 		p.docs = documents{} // A command that nobody waits for may still read them.
 		return err

@@ -131,7 +131,7 @@ func (s *Service) searchable(ctx context.Context, ws uuid.UUID, filter *orchv1.E
 	if err != nil {
 		return err
 	}
-	n, err := s.events.CountUpTo(ctx, ws, selected, s.totals.read+1)
+	n, err := s.events.Count(ctx, ws, store.Query{Filter: selected, Limit: s.totals.read + 1})
 	if err == nil && n > s.totals.read {
 		err = fmt.Errorf("more than %d events: %w", s.totals.read, query.ErrBroadSearch)
 	}
@@ -239,12 +239,14 @@ func (s *Service) edge(ctx context.Context, ws uuid.UUID, p position, named *orc
 	if err != nil {
 		return nil, err
 	}
-	by := store.Projection{Fields: []string{"occurred"}, Sort: query.EventSort(p.filter.GetOrder()), Skip: s.totals.read - 1, Limit: 1}
+	by := store.Query{
+		Filter: p.restOf(ws, compiled), Fields: []string{"occurred"}, Sort: query.EventSort(p.filter.GetOrder()), Offset: s.totals.read - 1, Limit: 1,
+	}
 	if by.Index, err = s.hint(ctx, ws, compiled, by.Sort); err != nil {
 		return nil, err
 	}
 	var edge *int64
-	err = s.events.EachProjected(ctx, ws, p.restOf(ws, compiled), by, func(raw bson.Raw) bool {
+	err = store.EachRaw(ctx, s.events, ws, by, func(raw bson.Raw) bool {
 		edge = new(raw.Lookup("occurred").AsInt64())
 		return true
 	})
@@ -266,7 +268,7 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled b
 	if edge != nil {
 		rest = query.EventsUntil(rest, p.filter.GetOrder(), *edge)
 	}
-	events, more, err := s.events.FindWithin(ctx, ws, rest, store.Page{Sort: sort, Limit: int(p.limit), Bytes: maxPageBytes, Index: hint})
+	events, more, err := s.events.Page(ctx, ws, store.Query{Filter: rest, Sort: sort, Limit: p.limit, Bytes: maxPageBytes, Index: hint})
 	return found{events, more, edge}, err
 }
 
@@ -296,8 +298,8 @@ func (s *Service) readDistinct(
 ) (events []*orchv1.ReceivedEvent, more bool, err error) {
 	seen := digests{}
 	var keys bson.A
-	by := store.Projection{Fields: []string{"_id", "resource_id"}, Sort: sort}
-	err = s.events.EachProjected(ctx, ws, compiled, by, func(raw bson.Raw) bool {
+	by := store.Query{Filter: compiled, Fields: []string{"_id", "resource_id"}, Sort: sort}
+	err = store.EachRaw(ctx, s.events, ws, by, func(raw bson.Raw) bool {
 		resource, _ := raw.Lookup("resource_id").StringValueOK()
 		if !seen.add(resource) || int64(len(seen)) <= p.seen {
 			return !seen.full()
@@ -317,7 +319,8 @@ func (s *Service) readDistinct(
 			return nil, false, err
 		}
 	}
-	events, cut, err := s.events.FindWithin(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}},
-		store.Page{Sort: sort, Limit: int(p.limit), Bytes: maxPageBytes})
+	events, cut, err := s.events.Page(ctx, ws, store.Query{
+		Filter: bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}}, Sort: sort, Limit: p.limit, Bytes: maxPageBytes,
+	})
 	return events, more || cut, err
 }

@@ -20,6 +20,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -64,11 +65,11 @@ func (w *world) at(n int) string {
 // fill stores n events, unless they exist; the newest event has the current time.
 func (w *world) fill(t *testing.T, s *Service, n int) {
 	t.Helper()
-	stored, err := s.events.Count(t.Context(), w.ws, bson.D{})
+	stored, err := s.events.Count(t.Context(), w.ws, store.Query{})
 	require.NoError(t, err)
 	if stored > 0 {
 		require.EqualValues(t, n, stored, "the directory has another store")
-		first, err := s.events.Find(t.Context(), w.ws, bson.D{}, query.EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), 0, 1)
+		first, err := s.events.Find(t.Context(), w.ws, store.Query{Sort: query.EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), Limit: 1})
 		require.NoError(t, err)
 		w.oldest = first[0].GetOccurred().AsTime()
 		return

@@ -64,7 +64,7 @@ func New(d Deps) *Service {
 		d.Records = func(string) bool { return false }
 	}
 	return &Service{
-		events:    store.NewCollection(d.Store, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(),
+		events:    store.NewCollection(d.Store, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs),
 		broker:    d.Broker,
 		vocab:     d.Vocabulary,
 		retention: d.Retention,

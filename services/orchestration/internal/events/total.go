@@ -12,6 +12,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // maxNames is the number of event names that a filter is expanded to; beyond it the filter uses ranges.
@@ -83,7 +84,9 @@ func upTo(limit int64, do func(limit int64) (int64, error)) (count, error) {
 func (s *Service) total(
 	ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, compiled bson.D, edge *int64, limit int64,
 ) (count, error) {
-	matches := func(limit int64) (int64, error) { return s.events.CountUpTo(ctx, ws, compiled, limit) }
+	matches := func(limit int64) (int64, error) {
+		return s.events.Count(ctx, ws, store.Query{Filter: compiled, Limit: limit})
+	}
 	switch {
 	case filter.GetResource().GetDistinct():
 		return upTo(cmp.Or(limit, s.totals.tested), func(limit int64) (int64, error) { return s.countResources(ctx, ws, compiled, limit) })
@@ -173,19 +176,19 @@ func onlyRelated(filter *orchv1.EventFilter) string {
 // countRelated counts the events with a related resource of that id. An index counts all events with the resource. It
 // subtracts the few events whose primary resource it is, unless it is also a related resource of them.
 func (s *Service) countRelated(ctx context.Context, ws uuid.UUID, id string, limit int64) (int64, error) {
-	own, err := s.events.Count(ctx, ws, bson.D{
+	own, err := s.events.Count(ctx, ws, store.Query{Filter: bson.D{
 		{Key: "resource_id", Value: id},
 		{Key: "related.labels", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$elemMatch", Value: bson.D{
 			{Key: "k", Value: s.vocab.ResourceID()}, {Key: "v", Value: id},
 		}}}}}},
-	})
+	}})
 	if err != nil {
 		return 0, err
 	}
 	if limit > 0 {
 		limit += own
 	}
-	all, err := s.events.CountUpTo(ctx, ws, bson.D{{Key: "resource_ids", Value: id}}, limit)
+	all, err := s.events.Count(ctx, ws, store.Query{Filter: bson.D{{Key: "resource_ids", Value: id}}, Limit: limit})
 	return max(0, all-own), err
 }
 
@@ -195,7 +198,7 @@ func (s *Service) allWithin(ctx context.Context, ws uuid.UUID, window *orchv1.Ev
 		{{Key: "occurred", Value: bson.D{{Key: "$lt", Value: window.GetSince().AsTime().UnixMicro()}}}},
 		{{Key: "occurred", Value: bson.D{{Key: "$gt", Value: window.GetUntil().AsTime().UnixMicro()}}}},
 	} {
-		found, err := s.events.Find(ctx, ws, outside, query.EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), 0, 1)
+		found, err := s.events.Find(ctx, ws, store.Query{Filter: outside, Sort: query.EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), Limit: 1})
 		if err != nil || len(found) > 0 {
 			return false, err
 		}

@@ -61,10 +61,10 @@ func (s *Service) tellCancelled(ctx context.Context) error {
 	since := s.runs.Store().Now().Add(-cancelledSince).UnixMicro()
 	pass := s.runs.Store().Pass(ctx, "cancel the task runs of cancelled runs")
 	for {
-		found, err := s.runs.FirstOfAll(ctx, bson.D{
+		found, err := s.runs.FindAcross(ctx, store.Query{Filter: bson.D{
 			{Key: "state.type", Value: rules.StateName(orchv1.StateType_STATE_TYPE_CANCELLED)},
 			{Key: "state.timestamp", Value: bson.D{{Key: "$gte", Value: since}}},
-		}, bson.D{{Key: "state.timestamp", Value: 1}}, sweepBatch)
+		}, Sort: bson.D{{Key: "state.timestamp", Value: 1}}, Limit: sweepBatch})
 		if err != nil {
 			return err
 		}

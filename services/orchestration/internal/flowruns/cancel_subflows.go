@@ -25,10 +25,10 @@ func (s *Service) cancelSubflows(ctx context.Context) (cancelled int, err error)
 	var failures []error
 	after := bson.D{}
 	for {
-		found, err := s.runs.FirstOfAll(ctx, append(bson.D{
+		found, err := s.runs.FindAcross(ctx, store.Query{Filter: append(bson.D{
 			{Key: "state.type", Value: bson.D{{Key: "$in", Value: runs.States(runs.Active)}}},
 			{Key: "parent_task_run_id", Value: bson.D{{Key: "$exists", Value: true}}},
-		}, after...), bson.D{{Key: "_id", Value: 1}}, sweepBatch)
+		}, after...), Sort: bson.D{{Key: "_id", Value: 1}}, Limit: sweepBatch})
 		if err != nil {
 			return cancelled, errors.Join(append(failures, err)...)
 		}

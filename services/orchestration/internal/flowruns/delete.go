@@ -76,13 +76,13 @@ func DeleteOfFlow(db *store.Store, ws, flow uuid.UUID) store.Effect {
 func (s *Service) Forget(ctx context.Context, effects []store.Effect) error {
 	return store.EachWorkspace(effects, func(ws uuid.UUID, runs []uuid.UUID) error {
 		return errors.Join(s.history.Forget(ctx, ws, runs...),
-			s.inputs.DeleteDependents(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(runs)}}))
+			s.inputs.DeleteMany(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.OneOf(runs)}}))
 	})
 }
 
 // DeleteRuns deletes the runs of deleted flows.
 func (s *Service) DeleteRuns(ctx context.Context, effects []store.Effect) error {
-	return s.runs.DrainOf(ctx, effects, "flow_id", func(ws, id uuid.UUID) error { return s.delete(ctx, ws, id) })
+	return store.DrainDependents(ctx, s.runs, effects, "flow_id", func(ws, id uuid.UUID) error { return s.delete(ctx, ws, id) })
 }
 
 // Handlers returns the effect handlers of this package.

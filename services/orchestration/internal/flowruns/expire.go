@@ -25,7 +25,7 @@ var expiryFields = []string{"end_time", "state.state_details.deployment_concurre
 
 // CountExpired counts expired runs by their end, up to a limit.
 func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (int64, error) {
-	return s.runs.CountUpTo(ctx, ws, e.Filter("end_time"), limit)
+	return s.runs.Count(ctx, ws, store.Query{Filter: e.Filter("end_time"), Limit: limit})
 }
 
 // DeleteExpired deletes the expired runs that ended first, at most limit, with what belongs to them. It publishes no
@@ -40,7 +40,7 @@ func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expire
 func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {
 	// Most runs end as completed.
 	direct := slices.Contains(e.States, rules.StateName(orchv1.StateType_STATE_TYPE_COMPLETED))
-	found, err := s.runs.Oldest(ctx, ws, e.Filter("end_time"), "end_time", direct, expiryFields, limit)
+	found, err := store.Oldest(ctx, s.runs, ws, e.Filter("end_time"), "end_time", direct, expiryFields, limit)
 	if err != nil {
 		return store.Expiry{}, err
 	}
@@ -50,7 +50,7 @@ func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expir
 	}
 	// A run that may hold slots releases them by effects of its own.
 	holders, rest := split(found, func(v store.Version[*orchv1.FlowRun]) bool { return s.slots.freedBy(ws, v.Message) != nil })
-	boxes, err := s.runs.DeleteVersions(ctx, ws, holders, func(run *orchv1.FlowRun) []store.Effect {
+	boxes, err := store.DeleteVersions(ctx, s.runs, ws, holders, func(run *orchv1.FlowRun) []store.Effect {
 		id, err := resourceid.Parse(run.GetId())
 		if err != nil {
 			return nil
@@ -68,7 +68,7 @@ func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expir
 	if err != nil {
 		return expiry, err
 	}
-	boxes, err = s.runs.DeleteVersions(ctx, ws, rest[:1], func(*orchv1.FlowRun) []store.Effect {
+	boxes, err = store.DeleteVersions(ctx, s.runs, ws, rest[:1], func(*orchv1.FlowRun) []store.Effect {
 		return []store.Effect{s.runs.Store().AboutRevisions(kindExpire, ws, batch)}
 	})
 	if err != nil || len(boxes) == 0 { // The first run has changed, so the batch stays for the next call.
@@ -114,7 +114,7 @@ func (s *Service) Expire(ctx context.Context, effects []store.Effect) error {
 		if len(batch) == 0 {
 			continue
 		}
-		gone, err := s.runs.RemoveRevisions(ctx, ws, batch[1:])
+		gone, err := store.RemoveRevisions(ctx, s.runs, ws, batch[1:])
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func (s *Service) bring(ws uuid.UUID, run, key string, value []byte) (store.Effe
 
 // WriteInputs executes effects of that kind. An existing key keeps its value.
 func (s *Service) WriteInputs(ctx context.Context, effects []store.Effect) error {
-	return s.inputs.InsertMessages(ctx, effects, nil)
+	return store.InsertMessages(ctx, s.inputs, effects, nil)
 }
 
 // deleteInputs returns the effects that delete the present inputs of some keys. They name the inputs by id, because a client
@@ -45,9 +45,9 @@ func (s *Service) deleteInputs(ctx context.Context, ws, run uuid.UUID, keys []st
 	if err != nil {
 		return nil, err
 	}
-	present, err := s.inputs.Find(ctx, ws, bson.D{
+	present, err := s.inputs.Find(ctx, ws, store.Query{Filter: bson.D{
 		{Key: "flow_run_id", Value: store.Binary(run)}, {Key: "key", Value: bson.D{{Key: "$in", Value: keys}}},
-	}, nil, 0, -1)
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *Service) waitingInputs(ctx context.Context, ws, run uuid.UUID) ([]store
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := s.inputs.PendingMessages(pending, kindInput, ws)
+	waiting, err := store.PendingMessages(s.inputs, pending, kindInput, ws)
 	if err != nil {
 		return nil, err
 	}

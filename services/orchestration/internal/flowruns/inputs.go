@@ -76,7 +76,7 @@ func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunIn
 		filter = bson.D{{Key: "$and", Value: bson.A{filter, bson.D{{Key: "key", Value: bson.D{{Key: "$nin", Value: excluded}}}}}}}
 	}
 	filter = append(bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}, filter...)
-	found, err := s.inputs.FindAll(ctx, ws, filter, bson.D{{Key: "key", Value: 1}})
+	found, err := s.inputs.Find(ctx, ws, store.Query{Filter: filter, Sort: bson.D{{Key: "key", Value: 1}}, Bytes: store.MaxAnswerBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // With far more late runs than a pass has time for, each pass ends in time, without an error, and the next goes on.
@@ -46,7 +47,7 @@ func TestAPassOverManyLateRunsEndsInTime(t *testing.T) {
 		require.Positive(t, marked)
 		total += marked
 	}
-	late, err := w.service.runs.Count(t.Context(), w.ws, bson.D{{Key: "state.name", Value: nameLate}})
+	late, err := w.service.runs.Count(t.Context(), w.ws, store.Query{Filter: bson.D{{Key: "state.name", Value: nameLate}}})
 	require.NoError(t, err)
 	require.Equal(t, int64(total), late)
 	states, err := w.service.States(t.Context(), w.ws, uuid.MustParse(runs[many-1].RunID.String()))

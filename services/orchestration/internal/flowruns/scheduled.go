@@ -54,7 +54,7 @@ func (s *Service) insertScheduled(ctx context.Context, ws uuid.UUID, scheduled [
 			Id: state.GetId(), FlowRunId: t.Run.GetId(), RunRevision: 1, Timestamp: state.GetTimestamp(), State: state,
 		}
 	}
-	taken, err := s.runs.InsertAll(ctx, ws, runs)
+	taken, err := store.InsertAll(ctx, s.runs, ws, runs)
 	if err != nil {
 		return 0, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) insertScheduled(ctx context.Context, ws uuid.UUID, scheduled [
 			return created, err
 		}
 	}
-	if _, err := s.history.Rows.InsertAll(ctx, ws, rows); err != nil {
+	if _, err := store.InsertAll(ctx, s.history.Rows, ws, rows); err != nil {
 		return created, fmt.Errorf("store the history of scheduled runs: %w", err)
 	}
 	return created, nil
@@ -84,7 +84,7 @@ func (s *Service) withRuns(
 		ids = append(ids, store.Binary(id))
 	}
 	there := map[string]bool{}
-	err := s.runs.Each(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}},
+	err := s.runs.Each(ctx, ws, store.Query{Filter: bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, Sort: bson.D{{Key: "_id", Value: 1}}},
 		func(run *orchv1.FlowRun) bool {
 			there[run.GetId()] = true
 			return true

@@ -127,7 +127,7 @@ func New(d Deps) *Service {
 	if d.Waiting == nil {
 		d.Waiting = func(uuid.UUID, string) {}
 	}
-	collection := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).WithVersionCache()
+	collection := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}, store.VersionCache)
 	return &Service{
 		runs: collection,
 		history: runs.History[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
@@ -184,7 +184,7 @@ func (s *Service) readRaw(ctx context.Context, r *orchv1.ReadFlowRunRequest) (bs
 	if err != nil {
 		return nil, translate(err)
 	}
-	doc, err := s.runs.GetRaw(ctx, ws, id)
+	doc, err := store.GetRaw(ctx, s.runs, ws, id)
 	if err != nil {
 		return nil, translate(err)
 	}

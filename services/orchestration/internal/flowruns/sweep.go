@@ -59,7 +59,7 @@ func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose swe
 		failures = append(failures, errs...)
 		return nearEnd(ctx)
 	}
-	err = s.runs.EachInOrder(ctx, filter, bson.D{{Key: w.field, Value: 1}}, func(ws uuid.UUID, run *orchv1.FlowRun) error {
+	err = s.runs.EachAcross(ctx, store.Query{Filter: filter, Sort: bson.D{{Key: w.field, Value: 1}}}, func(ws uuid.UUID, run *orchv1.FlowRun) error {
 		if w.tried[run.GetId()] && w.value(run).Equal(w.from) {
 			return nil
 		}

@@ -166,11 +166,11 @@ func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRe
 		return next, nil
 	}
 	// Only scheduled runs have a next start. The earliest ones are read until every flow has one.
-	err = s.runs.Each(ctx, info.Workspace, bson.D{
+	err = s.runs.Each(ctx, info.Workspace, store.Query{Filter: bson.D{
 		{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$gt", Value: int64(math.MinInt64)}}},
 		{Key: "flow_id", Value: bson.D{{Key: "$in", Value: among}}},
 		{Key: "state.type", Value: rules.StateName(orchv1.StateType_STATE_TYPE_SCHEDULED)},
-	}, bson.D{{Key: "next_scheduled_start_time", Value: 1}, {Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
+	}, Sort: bson.D{{Key: "next_scheduled_start_time", Value: 1}, {Key: "_id", Value: 1}}}, func(run *orchv1.FlowRun) bool {
 		if earliest := next.Runs[run.GetFlowId()]; earliest.Run == nil {
 			earliest.Run = &orchv1.SimpleNextFlowRun{
 				Id: run.GetId(), FlowId: run.GetFlowId(), Name: run.GetName(), StateName: run.GetState().GetName(),

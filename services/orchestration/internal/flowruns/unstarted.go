@@ -102,7 +102,7 @@ func (s *Service) deleteScheduled(ctx context.Context, ws uuid.UUID, filter bson
 			run.GetState().GetName() != nameAwaitingSlot && obsolete(run)
 	}
 	var ids []string
-	err := s.runs.Each(ctx, ws, filter, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
+	err := s.runs.Each(ctx, ws, store.Query{Filter: filter, Sort: bson.D{{Key: "_id", Value: 1}}}, func(run *orchv1.FlowRun) bool {
 		if deletable(run) {
 			ids = append(ids, run.GetId())
 		}

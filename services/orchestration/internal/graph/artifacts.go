@@ -19,10 +19,10 @@ const (
 // artifactsOf returns the artifacts of a flow run by task run; uuid.Nil holds those without one. Beyond the bound it
 // returns the earliest.
 func (s *Service) artifactsOf(ctx context.Context, ws, run uuid.UUID) (map[string][]*orchv1.GraphArtifact, error) {
-	found, err := s.artifacts.Find(ctx, ws, bson.D{
+	found, err := s.artifacts.Find(ctx, ws, store.Query{Filter: bson.D{
 		{Key: "flow_run_id", Value: store.Binary(run)},
 		{Key: "type", Value: bson.D{{Key: "$ne", Value: result}}},
-	}, bson.D{{Key: "_id", Value: 1}}, 0, s.maxArtifacts)
+	}, Sort: bson.D{{Key: "_id", Value: 1}}, Limit: s.maxArtifacts})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Service) artifactsOf(ctx context.Context, ws, run uuid.UUID) (map[strin
 		return nil, err
 	}
 	latest := map[string]bool{}
-	err = s.latest.Each(ctx, ws, bson.D{{Key: "latest_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}},
+	err = s.latest.Each(ctx, ws, store.Query{Filter: bson.D{{Key: "latest_id", Value: bson.D{{Key: "$in", Value: ids}}}}, Sort: bson.D{{Key: "_id", Value: 1}}},
 		func(key *orchv1.ArtifactCollection) bool {
 			latest[key.GetLatestId()] = true
 			return true

@@ -19,7 +19,7 @@ func (s *Service) ReadFlowRunGraphV1(ctx context.Context, r *orchv1.ReadFlowRunG
 	}
 	now := s.runs.Store().Now()
 	list := &orchv1.DependencyResultList{}
-	err = s.tasks.Each(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(id)}}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.TaskRun) bool {
+	err = s.tasks.Each(ctx, ws, store.Query{Filter: bson.D{{Key: "flow_run_id", Value: store.Binary(id)}}, Sort: bson.D{{Key: "_id", Value: 1}}}, func(run *orchv1.TaskRun) bool {
 		list.Dependencies = append(list.Dependencies, &orchv1.DependencyResult{
 			Id:                   run.GetId(),
 			Name:                 run.GetName(),

@@ -54,7 +54,7 @@ func (s *Service) drawn(ctx context.Context, ws, run uuid.UUID, since time.Time)
 		return nil
 	}
 	var failed error
-	err := s.tasks.Each(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}, bson.D{{Key: "_id", Value: 1}}, func(task *orchv1.TaskRun) bool {
+	err := s.tasks.Each(ctx, ws, store.Query{Filter: bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}, Sort: bson.D{{Key: "_id", Value: 1}}}, func(task *orchv1.TaskRun) bool {
 		if batch = append(batch, task); len(batch) == drawBatch {
 			failed = draw()
 		}
@@ -78,14 +78,14 @@ func (s *Service) subflows(ctx context.Context, ws uuid.UUID, tasks []*orchv1.Ta
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	runs, err := s.runs.FindAll(ctx, ws, bson.D{{Key: "parent_task_run_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}})
+	runs, err := s.runs.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "parent_task_run_id", Value: bson.D{{Key: "$in", Value: ids}}}}, Sort: bson.D{{Key: "_id", Value: 1}}, Bytes: store.MaxAnswerBytes})
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
 	if ids, err = binaries(runs, (*orchv1.FlowRun).GetFlowId); err != nil {
 		return nil, err
 	}
-	flows, err := s.flows.FindAll(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}})
+	flows, err := s.flows.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, Sort: bson.D{{Key: "_id", Value: 1}}, Bytes: store.MaxAnswerBytes})
 	if err != nil {
 		return nil, err
 	}

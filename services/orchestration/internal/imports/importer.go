@@ -158,7 +158,7 @@ func (k kindOf[R, M]) attempt(ctx context.Context, i *Importer, all []Resource) 
 			ids = append(ids, id)
 		}
 	}
-	existing, err := k.collection.Existing(ctx, i.Workspace, ids)
+	existing, err := store.Existing(ctx, k.collection, i.Workspace, ids)
 	if err != nil {
 		return result, err
 	}
@@ -181,7 +181,7 @@ func (k kindOf[R, M]) attempt(ctx context.Context, i *Importer, all []Resource) 
 		}
 		docs, fresh = append(docs, doc), append(fresh, r.GetId())
 	}
-	taken, refused, err := k.collection.InsertEach(ctx, docs)
+	taken, refused, err := store.InsertEach(ctx, k.collection, docs)
 	if err != nil {
 		return result, err
 	}

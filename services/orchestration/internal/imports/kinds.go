@@ -106,7 +106,7 @@ func (i *Importer) logs() kind {
 
 func (i *Importer) events() kind {
 	k := kindOf[*orchv1.ReceivedEvent, *orchv1.ReceivedEvent]{
-		collection: store.NewCollection(i.Store, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(),
+		collection: store.NewCollection(i.Store, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs),
 		stored: func(_ context.Context, e *orchv1.ReceivedEvent) (*orchv1.ReceivedEvent, error) {
 			if list := events.Validate(i.Vocabulary, &orchv1.Event{
 				Id: e.GetId(), Event: e.GetEvent(), Occurred: e.GetOccurred(), Resource: e.GetResource(), Related: e.GetRelated(), Payload: e.GetPayload(), Follows: e.Follows,

@@ -46,8 +46,9 @@ func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlo
 	} else if ofRun, err = beyond(ofRun, r.GetCursor()); err != nil {
 		return nil, err
 	}
-	logs, more, err := s.logs.FindWithin(ctx, ws, ofRun, store.Page{
-		Sort: bson.D{{Key: "timestamp", Value: 1}, {Key: "_id", Value: 1}}, Limit: downloadPart, Bytes: maxPartBytes,
+	logs, more, err := s.logs.Page(ctx, ws, store.Query{
+		Filter: ofRun,
+		Sort:   bson.D{{Key: "timestamp", Value: 1}, {Key: "_id", Value: 1}}, Limit: downloadPart, Bytes: maxPartBytes,
 	})
 	if err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func observe[R interface {
 	newest := bson.D{{Key: "timestamp", Value: -1}}
 	filter := bson.D{{Key: "state.type", Value: kind}}
 	for range maxNames {
-		earliest, err := rows.Find(ctx, ws, filter, byName, 0, 1)
+		earliest, err := rows.Find(ctx, ws, store.Query{Filter: filter, Sort: byName, Limit: 1})
 		if err != nil {
 			return fmt.Errorf("read the names of %s states: %w", kind, err)
 		}
@@ -135,7 +135,7 @@ func observe[R interface {
 			return nil
 		}
 		name := earliest[0].GetState().GetName()
-		latest, err := rows.Find(ctx, ws, bson.D{{Key: "state.type", Value: kind}, {Key: "state.name", Value: name}}, newest, 0, 1)
+		latest, err := rows.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "state.type", Value: kind}, {Key: "state.name", Value: name}}, Sort: newest, Limit: 1})
 		if err != nil {
 			return fmt.Errorf("read the latest %s state: %w", kind, err)
 		}

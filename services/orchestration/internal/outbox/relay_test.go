@@ -323,7 +323,7 @@ func TestWhatFailedIsNotOvertaken(t *testing.T) {
 	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10), fails: 1}
 	relay := w.relay(r)
 	running(t, relay)
-	flows, key := w.flows.WithVersionCache(), uuid.New()
+	flows, key := store.NewCollection(w.flows.Store(), query.Flow, &orchv1.Flow{}, store.VersionCache), uuid.New()
 	require.NoError(t, flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("test", "0")))
 	require.Eventually(t, func() bool {
 		r.mu.Lock()
@@ -350,7 +350,7 @@ func TestEffectsOfAnotherProcessAreRead(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10)}
 	theirs, relay := w.flows, w.relay(r)
-	ours, key := w.flows.WithVersionCache(), uuid.New()
+	ours, key := store.NewCollection(w.flows.Store(), query.Flow, &orchv1.Flow{}, store.VersionCache), uuid.New()
 	require.NoError(t, ours.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
 	change := func(c *store.Collection[*orchv1.Flow], body string) {
 		_, err := c.Mutate(t.Context(), w.ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
@@ -388,7 +388,7 @@ func TestFlushedEffectsAreNotExecutedAgain(t *testing.T) {
 		}
 		return nil
 	}})
-	flows, key := w.flows.WithVersionCache(), uuid.New()
+	flows, key := store.NewCollection(w.flows.Store(), query.Flow, &orchv1.Flow{}, store.VersionCache), uuid.New()
 	// Two documents of one batch: the worker has the second one's effect in memory while it executes the first, or the other
 	// way round; then the flush waits for nothing.
 	blocker := uuid.New()

@@ -138,7 +138,7 @@ func (s *Service) own(ctx context.Context, account uuid.UUID) (*orchv1.AccountQu
 
 // owners returns what owns the documents of an account: its workspaces and the account itself.
 func (s *Service) owners(ctx context.Context, account uuid.UUID) ([]uuid.UUID, error) {
-	found, err := s.registry.Workspaces.Find(ctx, account, bson.D{}, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, 0, -1)
+	found, err := s.registry.Workspaces.Find(ctx, account, store.Query{Sort: bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
@@ -30,7 +31,7 @@ func (s *Service) Pass(ctx context.Context) (changed int, err error) {
 	now := s.now()
 	var due []*step
 	unfinished := map[string]float64{}
-	err = s.policies.EachInOrder(ctx, nil, bson.D{{Key: "_id", Value: 1}}, func(ws uuid.UUID, policy *orchv1.RetentionPolicy) error {
+	err = s.policies.EachAcross(ctx, store.Query{Sort: bson.D{{Key: "_id", Value: 1}}}, func(ws uuid.UUID, policy *orchv1.RetentionPolicy) error {
 		for _, one := range steps(ws, policy.GetRules(), now) {
 			unfinished[one.kind()] = 0
 			if !one.done && s.resume(one, now) {

@@ -54,7 +54,7 @@ func (h History[M, R]) Of(ctx context.Context, ws, run uuid.UUID) (*orchv1.State
 	if err != nil {
 		return nil, err
 	}
-	rows, err := h.Rows.FindAll(ctx, ws, h.rowsOf(run), nil)
+	rows, err := h.Rows.Find(ctx, ws, store.Query{Filter: h.rowsOf(run), Bytes: store.MaxAnswerBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (h History[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State
 		return nil, err
 	}
 	// The row of a recent state may still be in an outbox.
-	run, err := h.Runs.WithPending(ctx, ws, id)
+	run, err := store.WithPending(ctx, h.Runs, ws, id)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +117,12 @@ func (h History[M, R]) OfRun(ctx context.Context, ws, run, id uuid.UUID) (*orchv
 
 // Write executes the effects of the history's kind. Existing rows are unchanged.
 func (h History[M, R]) Write(ctx context.Context, effects []store.Effect) error {
-	return h.Rows.InsertMessages(ctx, effects, nil)
+	return store.InsertMessages(ctx, h.Rows, effects, nil)
 }
 
 // Forget deletes the histories of runs; it needs at least one.
 func (h History[M, R]) Forget(ctx context.Context, ws uuid.UUID, runs ...uuid.UUID) error {
-	return h.Rows.DeleteDependents(ctx, ws, bson.D{{Key: h.RunField, Value: store.OneOf(runs)}})
+	return h.Rows.DeleteMany(ctx, ws, bson.D{{Key: h.RunField, Value: store.OneOf(runs)}})
 }
 
 func (h History[M, R]) rowsOf(run uuid.UUID) bson.D {
@@ -135,5 +135,5 @@ func (h History[M, R]) waiting(ctx context.Context, ws, run uuid.UUID) ([]store.
 	if err != nil {
 		return nil, err
 	}
-	return h.Rows.PendingMessages(pending, h.Kind, ws)
+	return store.PendingMessages(h.Rows, pending, h.Kind, ws)
 }

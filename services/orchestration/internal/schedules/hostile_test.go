@@ -8,6 +8,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // passes makes a pass every second for some time. It returns how often deployments were examined, and the most runs that one
@@ -15,7 +16,7 @@ import (
 func (w *world) passes(s *schedules.Scheduler, d time.Duration) (examined, most int) {
 	w.Helper()
 	count := func() int {
-		n, err := w.runs.Count(w.Context(), w.ws, nil)
+		n, err := w.runs.Count(w.Context(), w.ws, store.Query{})
 		require.NoError(w, err)
 		return int(n)
 	}

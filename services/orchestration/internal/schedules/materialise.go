@@ -162,7 +162,7 @@ func (s *Scheduler) current(ctx context.Context, ws uuid.UUID, all []planned) (m
 		ids[i] = p.deployment
 	}
 	found := make(map[uuid.UUID]*orchv1.Deployment, len(all))
-	err := s.deployments.Each(ctx, ws, bson.D{{Key: "_id", Value: store.OneOf(ids)}}, bson.D{{Key: "_id", Value: 1}}, func(d *orchv1.Deployment) bool {
+	err := s.deployments.Each(ctx, ws, store.Query{Filter: bson.D{{Key: "_id", Value: store.OneOf(ids)}}, Sort: bson.D{{Key: "_id", Value: 1}}}, func(d *orchv1.Deployment) bool {
 		if id, err := uuid.Parse(d.GetId()); err == nil {
 			found[id] = d
 		}
@@ -189,7 +189,7 @@ func (s *Scheduler) flowsOf(ctx context.Context, ws uuid.UUID, deployments map[u
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err := s.flows.Each(ctx, ws, bson.D{{Key: "_id", Value: store.OneOf(ids)}}, bson.D{{Key: "_id", Value: 1}}, func(flow *orchv1.Flow) bool {
+	err := s.flows.Each(ctx, ws, store.Query{Filter: bson.D{{Key: "_id", Value: store.OneOf(ids)}}, Sort: bson.D{{Key: "_id", Value: 1}}}, func(flow *orchv1.Flow) bool {
 		found[flow.GetId()] = flow
 		return true
 	})

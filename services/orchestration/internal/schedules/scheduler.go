@@ -115,9 +115,9 @@ func (s *Scheduler) Pass(ctx context.Context) (scheduled int, err error) {
 
 // due reads deployments that are due, those that have been so for longest first, or last for the order -1.
 func (s *Scheduler) due(ctx context.Context, now time.Time, order int, limit int64) ([]store.Owned[*orchv1.Deployment], error) {
-	return s.deployments.FirstOfAll(ctx, bson.D{
+	return s.deployments.FindAcross(ctx, store.Query{Filter: bson.D{
 		{Key: "schedule_due", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}},
-	}, bson.D{{Key: "schedule_due", Value: order}}, limit)
+	}, Sort: bson.D{{Key: "schedule_due", Value: order}}, Limit: limit})
 }
 
 // markDue makes due, once per process, the deployments that were stored before there was a scheduler.
@@ -128,7 +128,7 @@ func (s *Scheduler) markDue(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	var strangers []store.Owned[*orchv1.Deployment]
-	err := s.deployments.EachAcross(ctx, bson.D{{Key: "schedules.active", Value: true}}, func(ws uuid.UUID, d *orchv1.Deployment) error {
+	err := s.deployments.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "schedules.active", Value: true}}}, func(ws uuid.UUID, d *orchv1.Deployment) error {
 		if d.ScheduleDue == nil && d.ScheduleGeneration == nil && !d.GetPaused() &&
 			!slices.ContainsFunc(d.GetSchedules(), func(sched *orchv1.DeploymentSchedule) bool { return sched.ScheduledUntil != nil }) {
 			strangers = append(strangers, store.Owned[*orchv1.Deployment]{Workspace: ws, Message: d})
@@ -170,7 +170,7 @@ func (s *Scheduler) makeDue(ctx context.Context, ws uuid.UUID, d *orchv1.Deploym
 func (s *Scheduler) scheduleAll(ctx context.Context, found []store.Owned[*orchv1.Deployment], now time.Time) (done outcome) {
 	updates, runs, failures := s.planAll(found, now)
 	done = outcome{runs: runs, failures: failures}
-	complete, err := s.deployments.ChangeAll(ctx, updates)
+	complete, err := store.ChangeAll(ctx, s.deployments, updates)
 	switch {
 	case err != nil:
 		done.failures = append(done.failures, err)

@@ -10,6 +10,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // expected are the times of a deployment's schedules within a span, the first one left out.
@@ -33,7 +34,7 @@ func expected(t testing.TB, d *orchv1.Deployment, from, to time.Time) map[string
 func (w *world) requireOnce(all []*orchv1.Deployment, to time.Time) {
 	w.Helper()
 	found := map[string]int{}
-	require.NoError(w, w.runs.Each(w.Context(), w.ws, bson.D{}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
+	require.NoError(w, w.runs.Each(w.Context(), w.ws, store.Query{Sort: bson.D{{Key: "_id", Value: 1}}}, func(run *orchv1.FlowRun) bool {
 		if at := run.GetExpectedStartTime().AsTime(); !at.After(to) {
 			found[run.GetCreatedBy().GetId()+at.String()]++
 		}

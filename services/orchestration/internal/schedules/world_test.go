@@ -157,8 +157,7 @@ func (w *world) deployment(name string, all ...*orchv1.Schedule) *orchv1.Deploym
 func (w *world) scheduled(d *orchv1.Deployment) []*orchv1.FlowRun {
 	w.Helper()
 	id := uuid.MustParse(d.GetId())
-	runs, err := w.runs.Find(w.Context(), w.ws, bson.D{{Key: "deployment_id", Value: store.Binary(id)}},
-		bson.D{{Key: "expected_start_time", Value: 1}}, 0, -1)
+	runs, err := w.runs.Find(w.Context(), w.ws, store.Query{Filter: bson.D{{Key: "deployment_id", Value: store.Binary(id)}}, Sort: bson.D{{Key: "expected_start_time", Value: 1}}})
 	require.NoError(w, err)
 	return runs
 }

@@ -11,6 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
@@ -27,69 +29,59 @@ type Owned[M any] struct {
 	Token     int64
 }
 
-// EachAcross calls visit with the matching documents of all workspaces, in no order, until it returns an error.
-func (c *Collection[M]) EachAcross(ctx context.Context, filter bson.D, visit func(ws uuid.UUID, m M) error) error {
-	return c.across(ctx, filter, options.Find(), func(ws uuid.UUID, _ Revision, m M) error { return visit(ws, m) })
+// EachAcross calls visit with the matching documents of all workspaces, in order, until it returns an error. A document that visit moves
+// within that order may be visited again.
+func (c *Collection[M]) EachAcross(ctx context.Context, q Query, visit func(ws uuid.UUID, m M) error) error {
+	return c.scan(ctx, q, c.decodings(ctx), func(ws uuid.UUID, _ Revision, m M) error { return visit(ws, m) })
 }
 
-// EachInOrder is EachAcross in the order of an index. A document that visit moves within that order may be visited again.
-func (c *Collection[M]) EachInOrder(ctx context.Context, filter, sort bson.D, visit func(ws uuid.UUID, m M) error) error {
-	return c.across(ctx, filter, options.Find().SetSort(sort), func(ws uuid.UUID, _ Revision, m M) error { return visit(ws, m) })
+// EachRevision calls visit with every document of every workspace, in no order, until it returns an error.
+func EachRevision[M proto.Message](ctx context.Context, c *Collection[M], visit func(ws uuid.UUID, revision int64, m M) error) error {
+	return c.scan(ctx, Query{}, c.decodings(ctx), func(ws uuid.UUID, r Revision, m M) error { return visit(ws, r.Revision, m) })
 }
 
-// EachOfAll calls visit with every document of every workspace, in no order, until it returns an error.
-func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, revision int64, m M) error) error {
-	return c.across(ctx, nil, options.Find(), func(ws uuid.UUID, r Revision, m M) error { return visit(ws, r.Revision, m) })
-}
-
-// EachWorkspace calls visit with the workspace of each matching document, in no order. It reads no documents.
-func (c *Collection[M]) EachWorkspace(ctx context.Context, filter bson.D, visit func(ws uuid.UUID)) error {
-	cursor, err := c.scanning(ctx, alive(filter), options.Find().SetProjection(bson.D{{Key: "_id", Value: 0}, {Key: "ws", Value: 1}}))
-	if err != nil {
-		return fmt.Errorf("scan the workspaces of %ss: %w", c.Name(), outage(err))
-	}
-	defer cursor.Close(context.WithoutCancel(ctx))
+// EachOwner calls visit with the workspace of each matching document, in no order. It reads no documents.
+func EachOwner[M proto.Message](ctx context.Context, c *Collection[M], filter bson.D, visit func(ws uuid.UUID)) error {
+	cursor, err := c.scanning(ctx, alive(filter), c.options(Query{Fields: []string{"ws"}}))
 	decoding := c.decodings(ctx)
-	for cursor.Next(ctx) {
-		ws, err := UUID(cursor.Current.Lookup("ws"))
-		if err == nil {
-			visit(ws)
-		} else if err := decoding.Record(err); err != nil {
-			return err
+	err = each(ctx, cursor, err, func(raw bson.Raw) (bool, error) {
+		ws, err := UUID(raw.Lookup("ws"))
+		if err != nil {
+			return true, decoding.Record(err)
 		}
-	}
-	if err := cursor.Err(); err != nil {
-		return fmt.Errorf("scan the workspaces of %ss: %w", c.Name(), outage(err))
+		visit(ws)
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("scan the workspaces of %ss: %w", c.Name(), err)
 	}
 	return nil
 }
 
 // AllAcross reads the matching documents of all workspaces, in no order. It fails if one of them cannot be decoded.
-func (c *Collection[M]) AllAcross(ctx context.Context, filter bson.D) ([]Owned[M], error) {
+func AllAcross[M proto.Message](ctx context.Context, c *Collection[M], filter bson.D) ([]Owned[M], error) {
 	decoding := c.decodings(ctx)
-	found, err := c.collect(ctx, filter, options.Find(), decoding)
+	found, err := c.collect(ctx, Query{Filter: filter}, decoding)
 	return found, cmp.Or(err, decoding.Err())
 }
 
-// FirstOfAll reads the first matching documents of all workspaces, in order; a limit of 0 means all. It returns fewer than the limit
-// only if there are no more that can be decoded.
-func (c *Collection[M]) FirstOfAll(ctx context.Context, filter, sort bson.D, limit int64) ([]Owned[M], error) {
+// FindAcross reads the first matching documents of all workspaces, in order. It returns fewer than the query's limit only if there are no
+// more that can be decoded.
+func (c *Collection[M]) FindAcross(ctx context.Context, q Query) ([]Owned[M], error) {
+	limit := q.Limit
 	for omitted := 0; ; {
-		o := options.Find().SetSort(sort)
-		if limit > 0 {
-			o.SetLimit(limit + int64(omitted))
-		}
 		decoding := c.decodings(ctx)
-		found, err := c.collect(ctx, filter, o, decoding)
+		found, err := c.collect(ctx, q, decoding)
 		if err != nil || limit == 0 || decoding.Failures() <= omitted {
 			return found, err
 		}
 		omitted = decoding.Failures()
+		q.Limit = limit + int64(omitted)
 	}
 }
 
-func (c *Collection[M]) collect(ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass) (found []Owned[M], err error) {
-	err = c.scan(ctx, filter, o, decoding, func(ws uuid.UUID, r Revision, m M) error {
+func (c *Collection[M]) collect(ctx context.Context, q Query, decoding *isolation.Pass) (found []Owned[M], err error) {
+	err = c.scan(ctx, q, decoding, func(ws uuid.UUID, r Revision, m M) error {
 		found = append(found, Owned[M]{ws, m, r.Revision, r.Token})
 		return nil
 	})
@@ -101,35 +93,18 @@ func (c *Collection[M]) decodings(ctx context.Context) *isolation.Pass {
 	return c.store.Pass(ctx, "decode "+string(c.Name())+" documents")
 }
 
-func (c *Collection[M]) across(
-	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, visit func(ws uuid.UUID, r Revision, m M) error,
-) error {
-	return c.scan(ctx, filter, o, c.decodings(ctx), visit)
-}
-
-func (c *Collection[M]) scan(
-	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, decoding *isolation.Pass, visit func(ws uuid.UUID, r Revision, m M) error,
-) error {
-	cursor, err := c.scanning(ctx, alive(filter), o.SetProjection(withoutOutbox))
-	if err != nil {
-		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
-	}
-	defer cursor.Close(context.WithoutCancel(ctx))
-	for cursor.Next(ctx) {
-		ws, m, err := c.decodeOwned(cursor.Current)
+func (c *Collection[M]) scan(ctx context.Context, q Query, decoding *isolation.Pass, visit func(ws uuid.UUID, r Revision, m M) error) error {
+	cursor, err := c.scanning(ctx, alive(q.Filter), c.options(q))
+	err = each(ctx, cursor, err, func(raw bson.Raw) (bool, error) {
+		ws, m, err := c.decodeOwned(raw)
 		if err != nil {
-			id, _ := UUID(cursor.Current.Lookup("_id")) // For the log alone.
-			if err := decoding.Record(err, "workspace", ws, "id", id); err != nil {
-				return err
-			}
-			continue
+			id, _ := UUID(raw.Lookup("_id")) // For the log alone.
+			return true, decoding.Record(err, "workspace", ws, "id", id)
 		}
-		if err := visit(ws, revisionOf(uuid.Nil, cursor.Current), m); err != nil {
-			return err
-		}
-	}
-	if err := cursor.Err(); err != nil {
-		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), outage(err))
+		return true, visit(ws, revisionOf(uuid.Nil, raw), m)
+	})
+	if err != nil {
+		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), err)
 	}
 	return nil
 }
@@ -143,7 +118,7 @@ func alive(filter bson.D) bson.D {
 const scanLimit = time.Minute
 
 // scanning begins a scan, which may take longer than an operation.
-func (c *Collection[M]) scanning(ctx context.Context, filter bson.D, o *options.FindOptionsBuilder) (*mongo.Cursor, error) {
+func (c *Collection[M]) scanning(ctx context.Context, filter any, o *options.FindOptionsBuilder) (*mongo.Cursor, error) {
 	begin, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
 	return query.Find(begin, c.mongo, filter, o)
@@ -156,6 +131,6 @@ func (c *Collection[M]) decodeOwned(raw bson.Raw) (uuid.UUID, M, error) {
 	if err != nil {
 		return ws, none, err
 	}
-	m, err := c.decode(raw)
+	m, err := c.Decode(raw)
 	return ws, m, err
 }

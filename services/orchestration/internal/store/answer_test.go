@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// TestAnswersWithoutPagesAreBounded: FindAll refuses documents that are too large together. They stay readable one by one.
+// TestAnswersWithoutPagesAreBounded: Find refuses documents that are too large together. They stay readable one by one.
 func TestAnswersWithoutPagesAreBounded(t *testing.T) {
 	t.Parallel()
 	s, stop := open(t, t.TempDir(), embeddedmongo.Options{})
@@ -28,7 +28,7 @@ func TestAnswersWithoutPagesAreBounded(t *testing.T) {
 		require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Variable{
 			Id: last.String(), Name: last.String(), Value: []byte(`"` + strings.Repeat("v", 2<<20) + `"`),
 		}))
-		found, err := c.FindAll(t.Context(), ws, nil, bson.D{{Key: "name", Value: 1}})
+		found, err := c.Find(t.Context(), ws, store.Query{Sort: bson.D{{Key: "name", Value: 1}}, Bytes: store.MaxAnswerBytes})
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrTooLargeAnswer)
 			require.Empty(t, found)

@@ -50,7 +50,7 @@ func TestBatchesThatASteppingDownPrimaryInterrupts(t *testing.T) {
 			flows := NewCollection(s, query.Flow, &orchv1.Flow{})
 			ws := uuid.New()
 
-			positions, err := flows.InsertAll(t.Context(), ws, []*orchv1.Flow{flow(), flow()})
+			positions, err := InsertAll(t.Context(), flows, ws, []*orchv1.Flow{flow(), flow()})
 			require.ErrorIs(t, err, c.want)
 			if c.want == nil {
 				require.Equal(t, []int{0}, positions)
@@ -65,7 +65,7 @@ func TestBatchesThatASteppingDownPrimaryInterrupts(t *testing.T) {
 				next.Name = "g"
 				return Replacement[*orchv1.Flow]{Version[*orchv1.Flow]{Message: read, Revision: 1}, next}
 			}
-			_, complete, err := flows.ReplaceAll(t.Context(), ws, []Replacement[*orchv1.Flow]{replacement(), replacement()})
+			_, complete, err := ReplaceAll(t.Context(), flows, ws, []Replacement[*orchv1.Flow]{replacement(), replacement()})
 			require.ErrorIs(t, err, c.want)
 			require.False(t, complete, "a batch that is written in part is read again")
 

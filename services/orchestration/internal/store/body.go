@@ -109,10 +109,10 @@ func (e Effect) DecodeMessage(m proto.Message) (ws uuid.UUID, err error) {
 
 // InsertMessages inserts the documents of effects made by MessageEffect unless they exist. expires returns when a document may
 // be removed, or the zero time to keep it; nil keeps all.
-func (c *Collection[M]) InsertMessages(ctx context.Context, effects []Effect, expires func(M) time.Time) error {
+func InsertMessages[M proto.Message](ctx context.Context, c *Collection[M], effects []Effect, expires func(M) time.Time) error {
 	docs := make([]bson.Raw, 0, len(effects))
 	for _, e := range effects {
-		m := c.New()
+		m := NewMessage(c)
 		ws, err := e.DecodeMessage(m)
 		if err != nil {
 			return err
@@ -138,13 +138,13 @@ type Message[M proto.Message] struct {
 
 // PendingMessages decodes the messages of pending effects of a kind and a workspace, in order: those that the relay has not
 // yet written to the collection.
-func (c *Collection[M]) PendingMessages(pending []Effect, kind string, ws uuid.UUID) ([]Message[M], error) {
+func PendingMessages[M proto.Message](c *Collection[M], pending []Effect, kind string, ws uuid.UUID) ([]Message[M], error) {
 	var carried []Message[M]
 	for _, e := range pending {
 		if e.Kind != kind {
 			continue
 		}
-		m := c.New()
+		m := NewMessage(c)
 		owner, err := e.DecodeMessage(m)
 		if err != nil {
 			return nil, err

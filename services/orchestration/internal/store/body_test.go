@@ -77,20 +77,20 @@ func TestCarriedDocuments(t *testing.T) {
 	mine, want := carry(ws, "mine")
 	theirs, _ := carry(other, "theirs")
 	pending := []store.Effect{mine, {Kind: "another", Body: []byte("?")}, theirs}
-	carried, err := variables.PendingMessages(pending, "kind", ws)
+	carried, err := store.PendingMessages(variables, pending, "kind", ws)
 	require.NoError(t, err)
 	require.Len(t, carried, 1)
 	require.Equal(t, mine.ID, carried[0].Effect.ID)
 	require.True(t, proto.Equal(want, carried[0].Message))
-	_, err = variables.PendingMessages(pending, "another", ws)
+	_, err = store.PendingMessages(variables, pending, "another", ws)
 	require.Error(t, err)
 
-	require.NoError(t, variables.InsertMessages(t.Context(), []store.Effect{mine, theirs}, nil))
-	require.NoError(t, variables.InsertMessages(t.Context(), []store.Effect{mine}, nil), "twice is as once")
-	n, err := variables.Count(t.Context(), ws, nil)
+	require.NoError(t, store.InsertMessages(t.Context(), variables, []store.Effect{mine, theirs}, nil))
+	require.NoError(t, store.InsertMessages(t.Context(), variables, []store.Effect{mine}, nil), "twice is as once")
+	n, err := variables.Count(t.Context(), ws, store.Query{})
 	require.NoError(t, err)
 	require.Equal(t, int64(1), n)
-	require.Error(t, variables.InsertMessages(t.Context(), []store.Effect{{Body: make([]byte, 15)}}, nil))
+	require.Error(t, store.InsertMessages(t.Context(), variables, []store.Effect{{Body: make([]byte, 15)}}, nil))
 }
 
 func TestDrain(t *testing.T) {
@@ -103,10 +103,10 @@ func TestDrain(t *testing.T) {
 	}
 	require.NoError(t, variables.Insert(t.Context(), uuid.New(), &orchv1.Variable{Id: s.NewID().String(), Name: "stays"}))
 	failure := errors.New("no")
-	require.ErrorIs(t, variables.Drain(t.Context(), ws, nil, func(uuid.UUID) error { return failure }), failure)
+	require.ErrorIs(t, store.Drain(t.Context(), variables, ws, nil, func(uuid.UUID) error { return failure }), failure)
 
 	var visited []string
-	require.NoError(t, variables.Drain(t.Context(), ws, nil, func(id uuid.UUID) error {
+	require.NoError(t, store.Drain(t.Context(), variables, ws, nil, func(id uuid.UUID) error {
 		visited = append(visited, id.String())
 		if err := variables.DeleteMany(t.Context(), ws, bson.D{{Key: "_id", Value: store.Binary(id)}}); err != nil {
 			return err
@@ -116,6 +116,6 @@ func TestDrain(t *testing.T) {
 	require.Len(t, visited, 450)
 	require.True(t, slices.IsSorted(visited))
 	all := 0
-	require.NoError(t, variables.EachOfAll(t.Context(), func(uuid.UUID, int64, *orchv1.Variable) error { all++; return nil }))
+	require.NoError(t, store.EachRevision(t.Context(), variables, func(uuid.UUID, int64, *orchv1.Variable) error { all++; return nil }))
 	require.Equal(t, 1, all)
 }

@@ -10,8 +10,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // Version is a document, and the revision and the token at which it was read.
@@ -39,34 +37,26 @@ func (r Replacement[M]) next() Version[M] {
 }
 
 // FindVersions reads the matching documents, in no order, each with its revision.
-func (c *Collection[M]) FindVersions(ctx context.Context, ws uuid.UUID, filter bson.D) ([]Version[M], error) {
-	return c.versions(ctx, ws, filter, options.Find().SetProjection(withoutOutbox))
+func FindVersions[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, filter bson.D) ([]Version[M], error) {
+	return c.versions(ctx, ws, Query{Filter: filter})
 }
 
-func (c *Collection[M]) versions(ctx context.Context, ws uuid.UUID, filter bson.D, opts *options.FindOptionsBuilder) ([]Version[M], error) {
-	cursor, err := query.Find(ctx, c.mongo, query.Scope(ws, filter), opts)
-	if err != nil {
-		return nil, fmt.Errorf("read %ss: %w", c.Name(), outage(err))
-	}
-	defer cursor.Close(context.WithoutCancel(ctx))
-	var found []Version[M]
-	for cursor.Next(ctx) {
-		m, err := c.decode(cursor.Current)
-		if err != nil {
-			return nil, err
-		}
-		r := revisionOf(uuid.Nil, cursor.Current)
+func (c *Collection[M]) versions(ctx context.Context, ws uuid.UUID, q Query) (found []Version[M], err error) {
+	err = c.read(ctx, ws, q, func(raw bson.Raw) (bool, error) {
+		m, err := c.Decode(raw)
+		r := revisionOf(uuid.Nil, raw)
 		found = append(found, Version[M]{Message: m, Revision: r.Revision, Token: r.Token})
-	}
-	if err := cursor.Err(); err != nil {
-		return nil, fmt.Errorf("read %ss: %w", c.Name(), outage(err))
+		return true, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %ss: %w", c.Name(), err)
 	}
 	return found, nil
 }
 
 // InsertAll inserts documents without effects in one command, and sets their times. It skips documents whose unique
 // keys exist, and returns their positions.
-func (c *Collection[M]) InsertAll(ctx context.Context, ws uuid.UUID, all []M) (taken []int, err error) {
+func InsertAll[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, all []M) (taken []int, err error) {
 	fresh := make([]Version[M], len(all))
 	for i, m := range all {
 		fresh[i] = Replacement[M]{Next: m}.next()
@@ -91,7 +81,7 @@ func (c *Collection[M]) insertVersions(ctx context.Context, ws uuid.UUID, all []
 // ReplaceAll inserts the new documents, then changes the others by compare-and-set, with at most one command for each. They have no
 // effects. It returns the versions that are stored afterwards, in the order of all, and whether all were written. If not, another
 // writer won or a unique key exists, and the caller reads and decides again.
-func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Replacement[M]) (stored []Version[M], complete bool, err error) {
+func ReplaceAll[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, all []Replacement[M]) (stored []Version[M], complete bool, err error) {
 	var fresh []Version[M]
 	var models []mongo.WriteModel
 	stored = make([]Version[M], len(all))
@@ -121,7 +111,7 @@ func (c *Collection[M]) ReplaceAll(ctx context.Context, ws uuid.UUID, all []Repl
 	return stored, complete && len(taken) == 0, err
 }
 
-// Update is a change of a document that was read by FirstOfAll. Its message must not share memory with the one that was
+// Update is a change of a document that was read by FindAcross. Its message must not share memory with the one that was
 // read.
 type Update[M proto.Message] struct {
 	Read   Owned[M]
@@ -131,7 +121,7 @@ type Update[M proto.Message] struct {
 // ChangeAll changes documents of any workspaces by compare-and-set, in one command, and wakes the relay for their effects.
 // It reports whether all of them were written. If not, the caller decides anew for each document: which were written is
 // unknown.
-func (c *Collection[M]) ChangeAll(ctx context.Context, all []Update[M]) (complete bool, err error) {
+func ChangeAll[M proto.Message](ctx context.Context, c *Collection[M], all []Update[M]) (complete bool, err error) {
 	if len(all) == 0 {
 		return true, nil
 	}
@@ -180,7 +170,7 @@ func (c *Collection[M]) updateAll(ctx context.Context, models []mongo.WriteModel
 
 // Occupied reports whether an id belongs to a document outside of the workspace: a deleted one that is not yet removed,
 // or one of another workspace.
-func (c *Collection[M]) Occupied(ctx context.Context, ws uuid.UUID, id string) (bool, error) {
+func Occupied[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, id string) (bool, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return false, fmt.Errorf("read id of %s: %w", c.Name(), err)

@@ -39,7 +39,7 @@ func (c *Collection[M]) byID(ctx context.Context, from *mongo.Collection, ws, id
 	if err != nil {
 		return none, Revision{}, err
 	}
-	m, err := c.decode(raw)
+	m, err := c.Decode(raw)
 	if err != nil {
 		return none, Revision{}, err
 	}

@@ -54,7 +54,7 @@ func TestAnEmptyOutboxIsNotReadAgain(t *testing.T) {
 			test.before(key)
 			next := effect
 			next.ID = uuid.New()
-			change(t, flows(s.WithRelay(relay)).WithVersionCache(), key, next)
+			change(t, flows(s.WithRelay(relay), store.VersionCache), key, next)
 			require.Equal(t, []bool{test.intact}, relay.intact)
 		})
 	}

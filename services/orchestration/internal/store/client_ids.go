@@ -9,17 +9,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
-
-// ClientIDs returns the same collection for ids that clients choose, which are unique only within a workspace. A document
-// is stored under its id unless another workspace has a document with that id. Then it is stored under a collision key,
-// with its id in the field "id", and with shared_id set, which the message must have as an internal field.
-func (c *Collection[M]) ClientIDs() *Collection[M] {
-	shared := *c
-	shared.shared = true
-	return &shared
-}
 
 // ClientDocument is the stored form of a document whose id its workspace chose.
 type ClientDocument struct {
@@ -29,7 +22,7 @@ type ClientDocument struct {
 
 // InsertClientIDs inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged. It returns
 // the documents that the database refuses, and stores the others.
-func (c *Collection[M]) InsertClientIDs(ctx context.Context, all []ClientDocument) ([]Refusal, error) {
+func InsertClientIDs[M proto.Message](ctx context.Context, c *Collection[M], all []ClientDocument) ([]Refusal, error) {
 	docs, positions, err := c.withoutShared(ctx, all)
 	if err != nil || len(docs) == 0 {
 		return nil, err

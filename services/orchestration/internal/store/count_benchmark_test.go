@@ -33,7 +33,7 @@ func BenchmarkCounts(b *testing.B) {
 		for i := first; i < min(first+1000, runs); i++ {
 			batch = append(batch, aged(i, now.Add(-time.Duration(i+1)*days*24*time.Hour/time.Duration(runs))))
 		}
-		_, err := c.InsertAll(b.Context(), ws, batch)
+		_, err := store.InsertAll(b.Context(), c, ws, batch)
 		require.NoError(b, err)
 	}
 	for w.count(b) > 0 { // A pass has a time limit.
@@ -55,7 +55,7 @@ func BenchmarkCounts(b *testing.B) {
 		})
 		b.Run(name+"/store", func(b *testing.B) {
 			for b.Loop() {
-				n, err := c.Count(b.Context(), ws, filter)
+				n, err := c.Count(b.Context(), ws, store.Query{Filter: filter})
 				require.NoError(b, err)
 				require.Equal(b, want.N, n)
 			}

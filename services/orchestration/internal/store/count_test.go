@@ -37,13 +37,13 @@ func TestACountHasATimeLimit(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close(t.Context())) }()
-	_, err = flows(s).Count(t.Context(), uuid.New(), bson.D{})
+	_, err = flows(s).Count(t.Context(), uuid.New(), store.Query{})
 	require.NoError(t, err)
 	require.InDelta(t, 2500, <-limits, 2500, "milliseconds, of which the driver has used some")
 
 	const maxTimeExpired = 50
 	database.FailCommands(t, "alwaysOn", bson.D{{Key: "failCommands", Value: bson.A{"count"}}, {Key: "errorCode", Value: maxTimeExpired}})
-	_, err = flows(s).Count(t.Context(), uuid.New(), bson.D{})
+	_, err = flows(s).Count(t.Context(), uuid.New(), store.Query{})
 	require.ErrorIs(t, err, store.ErrSlowCount)
 	require.ErrorIs(t, err, store.ErrUnavailable)
 }

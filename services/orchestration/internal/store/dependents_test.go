@@ -20,23 +20,19 @@ func TestDeletionsOfEffectsAfterAFailover(t *testing.T) {
 	t.Parallel()
 	dependents := bson.D{{Key: "tags", Value: "dependent"}}
 	for name, remove := range map[string]func(t *testing.T, c *store.Collection[*orchv1.Flow], ws uuid.UUID){
-		"DeleteDependents": func(t *testing.T, c *store.Collection[*orchv1.Flow], ws uuid.UUID) {
-			t.Helper()
-			require.NoError(t, c.DeleteDependents(t.Context(), ws, dependents))
-		},
 		"DeleteMany": func(t *testing.T, c *store.Collection[*orchv1.Flow], ws uuid.UUID) {
 			t.Helper()
 			require.NoError(t, c.DeleteMany(t.Context(), ws, dependents))
 		},
 		"RemoveRevisions": func(t *testing.T, c *store.Collection[*orchv1.Flow], ws uuid.UUID) {
 			t.Helper()
-			read, err := c.FindVersions(t.Context(), ws, dependents)
+			read, err := store.FindVersions(t.Context(), c, ws, dependents)
 			require.NoError(t, err)
 			var batch []store.Revision
 			for _, v := range read {
 				batch = append(batch, store.Revision{ID: uuid.MustParse(v.Message.GetId()), Revision: v.Revision})
 			}
-			gone, err := c.RemoveRevisions(t.Context(), ws, batch)
+			gone, err := store.RemoveRevisions(t.Context(), c, ws, batch)
 			require.NoError(t, err)
 			require.Len(t, gone, len(batch))
 		},
@@ -56,7 +52,7 @@ func TestDeletionsOfEffectsAfterAFailover(t *testing.T) {
 			dialer.switchTo(successor(t, disk))
 			require.Eventually(t, func() bool { _, err := c.Get(t.Context(), ws, owner); return err == nil }, 10*time.Second, time.Millisecond)
 			require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{DocumentKey: store.DocumentKey{Workspace: ws, ID: owner}, Effects: []store.Effect{effect}}))
-			n, err := c.Count(t.Context(), ws, dependents)
+			n, err := c.Count(t.Context(), ws, store.Query{Filter: dependents})
 			require.NoError(t, err)
 			require.Zero(t, n)
 		})

@@ -14,6 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
@@ -208,7 +210,7 @@ const (
 // ids of effects, because it would cost every write more than this search costs. The search is bounded. An id of
 // version 7 contains the time at which its effect was caused; for other ids it searches the oldest outboxes. Outboxes with a recorded
 // failure come last.
-func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (M, error) {
+func WithPending[M proto.Message](ctx context.Context, c *Collection[M], ws, effect uuid.UUID) (M, error) {
 	var none M
 	steps := []bson.D{caused(bson.D{{Key: "$gt", Value: int64(0)}})}
 	if effect.Version() == 7 {

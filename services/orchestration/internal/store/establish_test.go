@@ -123,7 +123,7 @@ func TestConnectionStringsDoNotChangeConcerns(t *testing.T) {
 	insert := <-commands
 	require.Equal(t, "majority", insert.Lookup("writeConcern", "w").StringValue())
 	require.True(t, insert.Lookup("writeConcern", "j").Boolean())
-	_, err = flows(s).Count(t.Context(), uuid.New(), bson.D{})
+	_, err = flows(s).Count(t.Context(), uuid.New(), store.Query{})
 	require.NoError(t, err)
 	count := <-commands
 	require.Equal(t, "majority", count.Lookup("readConcern", "level").StringValue())

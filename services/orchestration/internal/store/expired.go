@@ -11,6 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -49,7 +51,7 @@ type Expiry struct {
 
 // DeleteOldest deletes the first matching documents in the order of a field, with one command. They must be documents
 // without effects.
-func (c *Collection[M]) DeleteOldest(ctx context.Context, ws uuid.UUID, filter bson.D, order string, limit int64) (Expiry, error) {
+func DeleteOldest[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, filter bson.D, order string, limit int64) (Expiry, error) {
 	var fields []string
 	if c.kind != nil {
 		fields = []string{c.kind.Time} // For openDocuments.
@@ -73,7 +75,7 @@ func (c *Collection[M]) DeleteOldest(ctx context.Context, ws uuid.UUID, filter b
 }
 
 // IDs returns the ids of the first matching documents, in no order.
-func (c *Collection[M]) IDs(ctx context.Context, ws uuid.UUID, filter bson.D, limit int64) ([]uuid.UUID, error) {
+func IDs[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, filter bson.D, limit int64) ([]uuid.UUID, error) {
 	found, err := c.keys(ctx, query.Scope(ws, filter), nil, limit)
 	if err != nil {
 		return nil, err
@@ -93,28 +95,23 @@ var WithoutEffects = bson.E{Key: "outbox.at", Value: bson.D{{Key: "$exists", Val
 // Oldest reads the first matching documents without pending effects, in the order of a field, each with its revision. Only the
 // given fields are read. With hinted, it walks the index of the field: the caller knows that most documents match, and the database
 // need not compare its indexes for each batch.
-func (c *Collection[M]) Oldest(
-	ctx context.Context, ws uuid.UUID, filter bson.D, order string, hinted bool, fields []string, limit int64,
+func Oldest[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, filter bson.D, order string, hinted bool, fields []string, limit int64,
 ) ([]Version[M], error) {
-	projection := bson.D{{Key: fieldRevision, Value: 1}, {Key: fieldToken, Value: 1}}
+	fields = append([]string{"_id", fieldRevision, fieldToken}, fields...)
 	if c.kind != nil && !slices.Contains(fields, c.kind.Time) {
-		fields = append(slices.Clone(fields), c.kind.Time) // For DeleteVersions.
+		fields = append(fields, c.kind.Time) // For DeleteVersions.
 	}
-	for _, field := range fields {
-		projection = append(projection, bson.E{Key: field, Value: 1})
+	q := Query{Filter: append(slices.Clone(filter), WithoutEffects), Sort: bson.D{{Key: order, Value: 1}}, Limit: limit, Fields: fields}
+	if hinted {
+		q.Index = bson.D{{Key: "ws", Value: 1}, {Key: order, Value: 1}, {Key: "_id", Value: 1}}
 	}
-	filter = append(slices.Clone(filter), WithoutEffects)
-	opts := options.Find().SetSort(bson.D{{Key: order, Value: 1}}).SetLimit(limit).SetProjection(projection)
-	if hinted && !c.store.incomplete.has(c.Name()) {
-		opts.SetHint(bson.D{{Key: "ws", Value: 1}, {Key: order, Value: 1}, {Key: "_id", Value: 1}})
-	}
-	return c.versions(ctx, ws, filter, opts)
+	return c.versions(ctx, ws, q)
 }
 
 // DeleteVersions is Delete for documents that Oldest read, with one command: it moves those that still have their revision
 // out of the workspace. They have no pending effects, so the outboxes are complete and their removal loses nothing. It returns their outboxes, removal included, and does not wake the relay: the caller executes the
 // effects, and the sweeper what a crash leaves.
-func (c *Collection[M]) DeleteVersions(ctx context.Context, ws uuid.UUID, all []Version[M], effects func(M) []Effect) ([]Outbox, error) {
+func DeleteVersions[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, all []Version[M], effects func(M) []Effect) ([]Outbox, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}

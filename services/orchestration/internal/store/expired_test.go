@@ -31,7 +31,7 @@ func TestExpiredDocumentsKeepTheirEffects(t *testing.T) {
 	insert(s.ResourceEffect("publish", request.DefaultWorkspace, uuid.New()))
 	free := insert()
 
-	found, err := runs.Oldest(t.Context(), request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", true, nil, 10)
+	found, err := store.Oldest(t.Context(), runs, request.DefaultWorkspace, store.Expired{Before: time.Now()}.Filter("end_time"), "end_time", true, nil, 10)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, free.String(), found[0].Message.GetId())

@@ -2,6 +2,3 @@ package store
 
 // StartIndexesWithin is StartIndexes with another time to wait.
 var StartIndexesWithin = (*Store).startIndexes
-
-// MaxAnswerBytes bounds what FindAll reads.
-const MaxAnswerBytes = maxAnswerBytes

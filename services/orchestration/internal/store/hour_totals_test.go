@@ -108,7 +108,7 @@ func TestEveryWriteOpensItsHour(t *testing.T) {
 	t.Parallel()
 	w := newTotalled(t)
 	ctx := t.Context()
-	c := store.NewCollection(w.Store, query.FlowRun, &orchv1.FlowRun{}).WithVersionCache()
+	c := store.NewCollection(w.Store, query.FlowRun, &orchv1.FlowRun{}, store.VersionCache)
 	for name, write := range map[string]struct {
 		do func(ws uuid.UUID, run *orchv1.FlowRun) error
 		// opens is the number of hours that lose their rows: of the run's hour, and perhaps another.
@@ -116,7 +116,7 @@ func TestEveryWriteOpensItsHour(t *testing.T) {
 	}{
 		"insert": {func(ws uuid.UUID, _ *orchv1.FlowRun) error { return c.Insert(ctx, ws, oldRun(7, oldHour(5))) }, 1},
 		"insert all": {func(ws uuid.UUID, _ *orchv1.FlowRun) error {
-			_, err := c.InsertAll(ctx, ws, []*orchv1.FlowRun{oldRun(7, oldHour(5)), oldRun(8, oldHour(4))})
+			_, err := store.InsertAll(ctx, c, ws, []*orchv1.FlowRun{oldRun(7, oldHour(5)), oldRun(8, oldHour(4))})
 			return err
 		}, 2},
 		"insert new": {func(ws uuid.UUID, _ *orchv1.FlowRun) error {
@@ -127,7 +127,7 @@ func TestEveryWriteOpensItsHour(t *testing.T) {
 		"insert storable": {func(ws uuid.UUID, _ *orchv1.FlowRun) error {
 			doc, err := store.NewDocument(ws, oldRun(9, oldHour(5)), time.Time{})
 			require.NoError(t, err)
-			_, err = c.InsertStorable(ctx, []bson.Raw{doc})
+			_, _, err = store.InsertEach(ctx, c, []bson.Raw{doc})
 			return err
 		}, 1},
 		"change of the state": {func(ws uuid.UUID, run *orchv1.FlowRun) error {
@@ -155,19 +155,19 @@ func TestEveryWriteOpensItsHour(t *testing.T) {
 			return err
 		}, 0},
 		"replacement": {func(ws uuid.UUID, run *orchv1.FlowRun) error {
-			read, err := c.FindVersions(ctx, ws, bson.D{{Key: "_id", Value: store.Binary(uuid.MustParse(run.GetId()))}})
+			read, err := store.FindVersions(ctx, c, ws, bson.D{{Key: "_id", Value: store.Binary(uuid.MustParse(run.GetId()))}})
 			require.NoError(t, err)
 			next := proto.CloneOf(read[0].Message)
 			next.State.Name = new("Other")
-			_, _, err = c.ReplaceAll(ctx, ws, []store.Replacement[*orchv1.FlowRun]{{Read: read[0], Next: next}, {Next: oldRun(10, oldHour(4))}})
+			_, _, err = store.ReplaceAll(ctx, c, ws, []store.Replacement[*orchv1.FlowRun]{{Read: read[0], Next: next}, {Next: oldRun(10, oldHour(4))}})
 			return err
 		}, 2},
 		"change of several": {func(_ uuid.UUID, run *orchv1.FlowRun) error {
-			read, err := c.FirstOfAll(ctx, bson.D{{Key: "_id", Value: store.Binary(uuid.MustParse(run.GetId()))}}, bson.D{{Key: "_id", Value: 1}}, 1)
+			read, err := c.FindAcross(ctx, store.Query{Filter: bson.D{{Key: "_id", Value: store.Binary(uuid.MustParse(run.GetId()))}}, Sort: bson.D{{Key: "_id", Value: 1}}, Limit: 1})
 			require.NoError(t, err)
 			next := proto.CloneOf(read[0].Message)
 			next.State.Name = new("Other")
-			_, err = c.ChangeAll(ctx, []store.Update[*orchv1.FlowRun]{{Read: read[0], Change: &store.Change[*orchv1.FlowRun]{Message: next}}})
+			_, err = store.ChangeAll(ctx, c, []store.Update[*orchv1.FlowRun]{{Read: read[0], Change: &store.Change[*orchv1.FlowRun]{Message: next}}})
 			return err
 		}, 1},
 		"deletion": {func(ws uuid.UUID, run *orchv1.FlowRun) error {
@@ -177,24 +177,24 @@ func TestEveryWriteOpensItsHour(t *testing.T) {
 			return c.DeleteMany(ctx, ws, bson.D{{Key: "name", Value: run.GetName()}})
 		}, 1},
 		"deletion of the oldest": {func(ws uuid.UUID, _ *orchv1.FlowRun) error {
-			_, err := c.DeleteOldest(ctx, ws, nil, "end_time", 1)
+			_, err := store.DeleteOldest(ctx, c, ws, nil, "end_time", 1)
 			return err
 		}, 1},
 		"deletion of versions": {func(ws uuid.UUID, _ *orchv1.FlowRun) error {
-			read, err := c.Oldest(ctx, ws, nil, "end_time", false, []string{"end_time"}, 1)
+			read, err := store.Oldest(ctx, c, ws, nil, "end_time", false, []string{"end_time"}, 1)
 			require.NoError(t, err)
-			_, err = c.DeleteVersions(ctx, ws, read, func(*orchv1.FlowRun) []store.Effect { return nil })
+			_, err = store.DeleteVersions(ctx, c, ws, read, func(*orchv1.FlowRun) []store.Effect { return nil })
 			return err
 		}, 1},
 		"removal of revisions": {func(ws uuid.UUID, run *orchv1.FlowRun) error {
-			_, err := c.RemoveRevisions(ctx, ws, []store.Revision{{ID: uuid.MustParse(run.GetId()), Revision: 1}})
+			_, err := store.RemoveRevisions(ctx, c, ws, []store.Revision{{ID: uuid.MustParse(run.GetId()), Revision: 1}})
 			return err
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ws := uuid.New()
 			run := oldRun(1, oldHour(5)) // The oldest, and alone in its hour.
-			_, err := c.InsertAll(ctx, ws, []*orchv1.FlowRun{run, oldRun(2, oldHour(4)), oldRun(3, oldHour(3))})
+			_, err := store.InsertAll(ctx, c, ws, []*orchv1.FlowRun{run, oldRun(2, oldHour(4)), oldRun(3, oldHour(3))})
 			require.NoError(t, err, name)
 			w.count(t)
 			before := w.withRows(t)
@@ -236,7 +236,7 @@ func TestRowsAgreeWithDocuments(t *testing.T) {
 		}
 		batch = append(batch, run)
 	}
-	_, err := c.InsertAll(t.Context(), ws, batch)
+	_, err := store.InsertAll(t.Context(), c, ws, batch)
 	require.NoError(t, err)
 	require.Positive(t, w.count(t))
 	require.Greater(t, w.withRows(t), hours-5)
@@ -320,7 +320,7 @@ func TestHistoriesByHours(t *testing.T) {
 		batch = append(batch, run)
 	}
 	batch[2].State.Timestamp = timestamppb.New(began.Add(time.Hour)) // Of a clock that is ahead.
-	_, err := c.InsertAll(t.Context(), ws, batch)
+	_, err := store.InsertAll(t.Context(), c, ws, batch)
 	require.NoError(t, err)
 	w.count(t)
 	for name, span := range map[string]runs.Span{
@@ -369,7 +369,7 @@ func TestHoursBesideWriters(t *testing.T) {
 		run := oldRun(i, oldHour(2+i%hours))
 		ids, batch = append(ids, uuid.MustParse(run.GetId())), append(batch, run)
 	}
-	_, err := c.InsertAll(t.Context(), ws, batch)
+	_, err := store.InsertAll(t.Context(), c, ws, batch)
 	require.NoError(t, err)
 	for round := range 5 {
 		w.clock.advance(5 * time.Minute) // All hours may be counted.
@@ -397,7 +397,7 @@ func TestHoursBesideWriters(t *testing.T) {
 		}
 		group.Go(func() {
 			for range 50 {
-				n, err := c.Count(t.Context(), ws, bson.D{})
+				n, err := c.Count(t.Context(), ws, store.Query{})
 				require.NoError(t, err)
 				require.EqualValues(t, hours*each, n)
 			}
@@ -422,13 +422,13 @@ func TestWrongRowsAreRepaired(t *testing.T) {
 	w := newTotalled(t)
 	c, ws := store.NewCollection(w.Store, query.FlowRun, &orchv1.FlowRun{}), uuid.New()
 	run := oldRun(1, oldHour(2))
-	_, err := c.InsertAll(t.Context(), ws, []*orchv1.FlowRun{run})
+	_, err := store.InsertAll(t.Context(), c, ws, []*orchv1.FlowRun{run})
 	require.NoError(t, err)
 	require.Positive(t, w.count(t))
 	// A write that nobody announced.
 	_, err = w.database.Connect().Collection(string(query.FlowRun)).DeleteOne(t.Context(), bson.D{{Key: "_id", Value: store.Binary(uuid.MustParse(run.GetId()))}})
 	require.NoError(t, err)
-	_, err = c.InsertAll(t.Context(), ws, []*orchv1.FlowRun{oldRun(2, oldHour(4))})
+	_, err = store.InsertAll(t.Context(), c, ws, []*orchv1.FlowRun{oldRun(2, oldHour(4))})
 	require.NoError(t, err)
 	hour := hourtotals.HourOf(oldHour(2).UnixMicro())
 	for since, want := range map[time.Time]int{{}: 1, oldHour(2): 1, oldHour(1): 0} {
@@ -451,7 +451,7 @@ func TestEventsAndTaskRunsHaveHours(t *testing.T) {
 	t.Parallel()
 	w := newTotalled(t)
 	ws, ctx := uuid.New(), t.Context()
-	events := store.NewCollection(w.Store, query.Event, &orchv1.ReceivedEvent{}).ClientIDs()
+	events := store.NewCollection(w.Store, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs)
 	tasks := store.NewCollection(w.Store, query.TaskRun, &orchv1.TaskRun{})
 	var chosen []store.ClientDocument
 	for i := range 100 {
@@ -467,7 +467,7 @@ func TestEventsAndTaskRunsHaveHours(t *testing.T) {
 		}
 		require.NoError(t, tasks.Insert(ctx, ws, run))
 	}
-	_, err := events.InsertClientIDs(ctx, chosen)
+	_, err := store.InsertClientIDs(ctx, events, chosen)
 	require.NoError(t, err)
 	w.count(t)
 	require.GreaterOrEqual(t, w.withRows(t), 40)
@@ -476,7 +476,7 @@ func TestEventsAndTaskRunsHaveHours(t *testing.T) {
 	w.same(t, query.Event, ws, bson.D{{Key: "occurred", Value: window}, {Key: "event", Value: bson.D{{Key: "$in", Value: bson.A{"e0", "e2"}}}}}, "names")
 	require.EqualValues(t, 100, w.same(t, query.TaskRun, ws, bson.D{}, "started or not"))
 	w.same(t, query.TaskRun, ws, bson.D{{Key: "start_time", Value: window}, {Key: "state.type", Value: "COMPLETED"}}, "started")
-	_, err = events.DeleteOldest(ctx, ws, bson.D{}, "occurred", 10)
+	_, err = store.DeleteOldest(ctx, events, ws, bson.D{}, "occurred", 10)
 	require.NoError(t, err)
 	require.EqualValues(t, 90, w.same(t, query.Event, ws, bson.D{}, "deleted"))
 	// From the time at which the database may delete events, their hours are counted by the events.
@@ -495,7 +495,7 @@ func TestADeletionOpensTheHoursOfAllMatches(t *testing.T) {
 		runs = append(runs, oldRun(i, oldHour(5)))
 	}
 	runs = append(runs, oldRun(1001, oldHour(4)))
-	_, err := c.InsertAll(t.Context(), ws, runs)
+	_, err := store.InsertAll(t.Context(), c, ws, runs)
 	require.NoError(t, err)
 	w.count(t)
 	before := w.withRows(t)

@@ -6,11 +6,13 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // Existing returns which of the ids belong to documents of the workspace.
-func (c *Collection[M]) Existing(ctx context.Context, ws uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
+func Existing[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
 	wanted := make(bson.A, 0, 2*len(ids))
 	for _, id := range ids {
 		wanted = append(wanted, Binary(id))
@@ -42,7 +44,7 @@ func (c *Collection[M]) Existing(ctx context.Context, ws uuid.UUID, ids []uuid.U
 
 // InsertEach inserts documents that do not depend on each other. It returns the positions of those whose unique keys exist, and
 // those that the database refuses; it stores the others. After an error, any of them may be stored.
-func (c *Collection[M]) InsertEach(ctx context.Context, docs []bson.Raw) (taken []int, refused []Refusal, err error) {
+func InsertEach[M proto.Message](ctx context.Context, c *Collection[M], docs []bson.Raw) (taken []int, refused []Refusal, err error) {
 	if len(docs) == 0 {
 		return nil, nil, nil
 	}

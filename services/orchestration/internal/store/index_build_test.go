@@ -83,7 +83,7 @@ func TestAStartDoesNotWaitForIndexes(t *testing.T) {
 	}
 	require.ErrorIs(t, flows(s).Insert(t.Context(), ws, &orchv1.Flow{Id: uuid.NewString(), Name: "a"}), store.ErrDuplicate)
 	byCreation := func() (names string) {
-		found, err := flows(s).FindBy(t.Context(), ws, flowsByCreation, bson.D{}, nil, 0)
+		found, err := flows(s).Find(t.Context(), ws, store.Query{Index: flowsByCreation})
 		require.NoError(t, err)
 		for _, f := range found {
 			names += f.GetName()

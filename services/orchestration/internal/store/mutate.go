@@ -134,7 +134,7 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID, confirm bool
 	if confirm {
 		from = c.mongo
 	} else if v, ok := c.versionCache.get(ws, id); ok {
-		m := c.New()
+		m := NewMessage(c)
 		if err := proto.Unmarshal(v.message, m); err == nil {
 			return base[M]{message: m, revision: v.revision, chain: v.chain}, nil
 		}
@@ -149,7 +149,7 @@ func (c *Collection[M]) stored(ctx context.Context, from *mongo.Collection, ws, 
 	if err != nil {
 		return base[M]{}, err
 	}
-	m, err := c.decode(raw)
+	m, err := c.Decode(raw)
 	if err != nil {
 		return base[M]{}, err
 	}

@@ -42,7 +42,7 @@ func TestOutageOfOneCommand(t *testing.T) {
 	stepDown("insert")
 	require.NoError(t, c.InsertNew(t.Context(), docs), "half of them are stored already")
 	stepDown("count")
-	n, err := c.Count(t.Context(), ws, bson.D{})
+	n, err := c.Count(t.Context(), ws, store.Query{})
 	require.NoError(t, err)
 	require.Equal(t, int64(len(docs)), n)
 }

@@ -9,6 +9,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
@@ -16,7 +18,7 @@ import (
 // workspace does not have afterwards. It costs a third of DeleteVersions, because the documents carry no effects.
 //
 // It waits for a majority: the caller then removes the effect that would repeat the call, and deletes the dependents.
-func (c *Collection[M]) RemoveRevisions(ctx context.Context, ws uuid.UUID, all []Revision) (gone []uuid.UUID, err error) {
+func RemoveRevisions[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, all []Revision) (gone []uuid.UUID, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}

@@ -58,8 +58,8 @@ func openVia(
 // connecting is a dialer that is no store.Inserter.
 type connecting struct{ options.ContextDialer }
 
-func flows(s *store.Store) *store.Collection[*orchv1.Flow] {
-	return store.NewCollection(s, query.Flow, &orchv1.Flow{})
+func flows(s *store.Store, opts ...store.Option) *store.Collection[*orchv1.Flow] {
+	return store.NewCollection(s, query.Flow, &orchv1.Flow{}, opts...)
 }
 
 func TestConformance(t *testing.T) {
@@ -185,7 +185,7 @@ func lost(t *testing.T, lazy bool, round int) []string {
 	defer done()
 	var missing []string
 	for key, revision := range want {
-		_, found, err := flows(s).GetRevision(t.Context(), ws, key)
+		_, found, err := store.GetRevision(t.Context(), flows(s), ws, key)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			require.NoError(t, err)
 		}

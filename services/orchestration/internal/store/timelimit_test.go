@@ -67,7 +67,7 @@ func TestTimeLimitsReachTheServer(t *testing.T) {
 		return &store.Change[*orchv1.Flow]{Message: next}, nil
 	}
 	versions := func() []store.Version[*orchv1.Flow] {
-		found, err := c.FindVersions(ctx, ws, all)
+		found, err := store.FindVersions(ctx, c, ws, all)
 		require.NoError(t, err)
 		return found
 	}
@@ -77,32 +77,39 @@ func TestTimeLimitsReachTheServer(t *testing.T) {
 		"Writable":      func() error { return s.Writable(ctx) },
 		"Get":           func() error { _, err := c.Get(ctx, ws, key); return err },
 		"First":         func() error { _, err := c.First(ctx, ws, all); return err },
-		"Find":          func() error { _, err := c.Find(ctx, ws, all, byName, 0, 10); return err },
-		"Each":          func() error { return c.Each(ctx, ws, all, byName, func(*orchv1.Flow) bool { return true }) },
-		"EachAcross":    func() error { return c.EachAcross(ctx, all, func(uuid.UUID, *orchv1.Flow) error { return nil }) },
-		"FirstOfAll":    func() error { _, err := c.FirstOfAll(ctx, all, byName, 10); return err },
-		"Count":         func() error { _, err := c.Count(ctx, ws, all); return err },
-		"Distinct":      func() error { _, err := c.Distinct(ctx, ws, "name", all); return err },
-		"Aggregate":     func() error { var rows []bson.M; return c.Aggregate(ctx, ws, all, nil, &rows) },
-		"InsertAll":     func() error { _, err := c.InsertAll(ctx, ws, []*orchv1.Flow{flow()}); return err },
-		"Mutate":        func() error { _, err := c.Mutate(ctx, ws, key, change); return err },
+		"Find":          func() error { _, err := c.Find(ctx, ws, store.Query{Filter: all, Sort: byName, Limit: 10}); return err },
+		"Each": func() error {
+			return c.Each(ctx, ws, store.Query{Filter: all, Sort: byName}, func(*orchv1.Flow) bool { return true })
+		},
+		"EachAcross": func() error {
+			return c.EachAcross(ctx, store.Query{Filter: all}, func(uuid.UUID, *orchv1.Flow) error { return nil })
+		},
+		"FindAcross": func() error {
+			_, err := c.FindAcross(ctx, store.Query{Filter: all, Sort: byName, Limit: 10})
+			return err
+		},
+		"Count":     func() error { _, err := c.Count(ctx, ws, store.Query{Filter: all}); return err },
+		"Distinct":  func() error { _, err := c.Distinct(ctx, ws, "name", all); return err },
+		"Aggregate": func() error { var rows []bson.M; return c.Aggregate(ctx, ws, all, nil, &rows) },
+		"InsertAll": func() error { _, err := store.InsertAll(ctx, c, ws, []*orchv1.Flow{flow()}); return err },
+		"Mutate":    func() error { _, err := c.Mutate(ctx, ws, key, change); return err },
 		"UpdateMany": func() error {
 			return s.UpdateMany(ctx, query.Flow, ws, bson.D{{Key: "x", Value: nil}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}})
 		},
 		"DeleteMany": func() error { return c.DeleteMany(ctx, ws, bson.D{{Key: "name", Value: "none"}}) },
 		"ReplaceAll": func() error {
 			v := versions()[0]
-			_, _, err := c.ReplaceAll(ctx, ws, []store.Replacement[*orchv1.Flow]{{Read: v, Next: v.Message}})
+			_, _, err := store.ReplaceAll(ctx, c, ws, []store.Replacement[*orchv1.Flow]{{Read: v, Next: v.Message}})
 			return err
 		},
-		"Oldest":           func() error { _, err := c.Oldest(ctx, ws, all, "name", false, []string{"name"}, 1); return err },
-		"Occupied":         func() error { _, err := c.Occupied(ctx, ws, first.GetId()); return err },
+		"Oldest":           func() error { _, err := store.Oldest(ctx, c, ws, all, "name", false, []string{"name"}, 1); return err },
+		"Occupied":         func() error { _, err := store.Occupied(ctx, c, ws, first.GetId()); return err },
 		"Due":              func() error { _, err := s.Due(ctx, query.Flow, now, 10); return err },
 		"DueAgain":         func() error { _, err := s.DueAgain(ctx, query.Flow, time.Time{}, now, nil, 10); return err },
 		"Backlog":          func() error { _, _, err := s.Backlog(ctx, query.Flow); return err },
 		"Pending":          func() error { _, err := s.Pending(ctx, query.Flow, document); return err },
 		"PendingOf":        func() error { _, err := s.PendingOf(ctx, query.Flow, []store.DocumentKey{document}); return err },
-		"WithPending":      func() error { _, err := c.WithPending(ctx, ws, effect.ID); return err },
+		"WithPending":      func() error { _, err := store.WithPending(ctx, c, ws, effect.ID); return err },
 		"Defer":            func() error { return s.Defer(ctx, query.Flow, store.Failure{DocumentKey: document, NextAt: now}) },
 		"Done":             func() error { return s.Done(ctx, query.Flow, store.Outbox{DocumentKey: document}) },
 		"DoneDurably":      func() error { return s.DoneDurably(ctx, query.Flow, store.Outbox{DocumentKey: document}) },
@@ -111,7 +118,7 @@ func TestTimeLimitsReachTheServer(t *testing.T) {
 		"Claim":            func() error { return s.Claim(ctx, vocabulary.Orch) },
 		"TakeLease":        func() error { _, err := s.TakeLease(ctx, "l", key, now.Add(time.Minute)); return err },
 		"RemoveRevisions": func() error {
-			_, err := c.RemoveRevisions(ctx, ws, []store.Revision{{ID: uuid.New(), Revision: 9}})
+			_, err := store.RemoveRevisions(ctx, c, ws, []store.Revision{{ID: uuid.New(), Revision: 9}})
 			return err
 		},
 	} {

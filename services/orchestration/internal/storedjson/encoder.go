@@ -33,7 +33,7 @@ type Encoder[M proto.Message] struct {
 func New[M proto.Message](
 	collection *store.Collection[M], present func(m M, now time.Time) M, derive protobson.Derive, names ...protoreflect.Name,
 ) Encoder[M] {
-	direct, err := protobson.NewJSONEncoder(collection.New(), derive, names...)
+	direct, err := protobson.NewJSONEncoder(store.NewMessage(collection), derive, names...)
 	if err != nil {
 		direct = nil
 	}

@@ -34,7 +34,7 @@ func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UU
 	var failures []error
 	last := bson.D{}
 	for {
-		runs, err := s.runs.Find(ctx, ws, append(filter[:len(filter):len(filter)], last...), bson.D{{Key: "_id", Value: 1}}, 0, cancelBatch)
+		runs, err := s.runs.Find(ctx, ws, store.Query{Filter: append(filter[:len(filter):len(filter)], last...), Sort: bson.D{{Key: "_id", Value: 1}}, Limit: cancelBatch})
 		if err != nil || len(runs) == 0 {
 			return errors.Join(append(failures, err)...)
 		}

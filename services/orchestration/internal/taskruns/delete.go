@@ -64,6 +64,6 @@ func (s *Service) DeleteRuns(ctx context.Context, effects []store.Effect) error 
 			}
 			more = expiry.More
 		}
-		return s.runs.Drain(ctx, ws, filter, func(id uuid.UUID) error { return s.delete(ctx, ws, id) })
+		return store.Drain(ctx, s.runs, ws, filter, func(id uuid.UUID) error { return s.delete(ctx, ws, id) })
 	})
 }

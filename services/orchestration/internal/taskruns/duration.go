@@ -77,7 +77,7 @@ func (s *Service) listByDuration(ctx context.Context, q proto.Message, longestFi
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := s.runs.FindAll(ctx, info.Workspace, bson.D{{Key: "_id", Value: store.OneOf(ids)}}, nil)
+	found, err := s.runs.Find(ctx, info.Workspace, store.Query{Filter: bson.D{{Key: "_id", Value: store.OneOf(ids)}}, Bytes: store.MaxAnswerBytes})
 	if err != nil {
 		return nil, 0, err
 	}

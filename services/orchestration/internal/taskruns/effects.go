@@ -62,7 +62,7 @@ func (s *Service) WriteHistory(ctx context.Context, effects []store.Effect) erro
 
 // WriteCache writes cache entries.
 func (s *Service) WriteCache(ctx context.Context, effects []store.Effect) error {
-	return s.cache.InsertMessages(ctx, effects, func(entry *orchv1.TaskRunCacheEntry) time.Time {
+	return store.InsertMessages(ctx, s.cache, effects, func(entry *orchv1.TaskRunCacheEntry) time.Time {
 		if entry.Expiration == nil {
 			return time.Time{}
 		}

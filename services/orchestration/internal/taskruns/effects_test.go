@@ -69,7 +69,7 @@ func TestSubflowStateIsCopiedOnce(t *testing.T) {
 	follow(first)
 	follow(second)
 	follow(first)
-	got, revision, err := s.runs.GetRevision(t.Context(), request.DefaultWorkspace, runID)
+	got, revision, err := store.GetRevision(t.Context(), s.runs, request.DefaultWorkspace, runID)
 	require.NoError(t, err)
 	require.Equal(t, int64(3), revision)
 	require.Equal(t, orchv1.StateType_STATE_TYPE_COMPLETED, got.GetState().GetType())
@@ -83,7 +83,7 @@ func TestSubflowStateIsCopiedOnce(t *testing.T) {
 	}
 	follow(first)
 	follow(second)
-	_, revision, err = s.runs.GetRevision(t.Context(), request.DefaultWorkspace, runID)
+	_, revision, err = store.GetRevision(t.Context(), s.runs, request.DefaultWorkspace, runID)
 	require.NoError(t, err)
 	require.Equal(t, int64(3), revision)
 }
@@ -112,7 +112,7 @@ func TestCacheEntryIsWrittenOnce(t *testing.T) {
 			require.NoError(t, s.WriteCache(t.Context(), []store.Effect{e}))
 		}
 	}
-	n, err := s.cache.Count(t.Context(), request.DefaultWorkspace, nil)
+	n, err := s.cache.Count(t.Context(), request.DefaultWorkspace, store.Query{})
 	require.NoError(t, err)
 	require.Equal(t, int64(1), n)
 }
@@ -138,7 +138,7 @@ func TestTasksAreCancelledWithTheirFlowRun(t *testing.T) {
 		require.NoError(t, s.CancelOf(ctx, ws, []uuid.UUID{flowRun}))
 	}
 	for id, before := range states {
-		run, revision, err := s.runs.GetRevision(ctx, ws, uuid.MustParse(id))
+		run, revision, err := store.GetRevision(ctx, s.runs, ws, uuid.MustParse(id))
 		require.NoError(t, err)
 		if rules.Terminal(before) {
 			require.Equal(t, before, run.GetState().GetType())
@@ -179,7 +179,7 @@ func TestFailedTasksAreRetriedWithTheirFlowRun(t *testing.T) {
 	}
 	check := func(retried bool) {
 		for id, before := range states {
-			run, revision, err := s.runs.GetRevision(ctx, ws, uuid.MustParse(id))
+			run, revision, err := store.GetRevision(ctx, s.runs, ws, uuid.MustParse(id))
 			require.NoError(t, err)
 			if before != orchv1.StateType_STATE_TYPE_FAILED || !retried {
 				require.Equal(t, before, run.GetState().GetType())

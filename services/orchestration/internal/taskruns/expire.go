@@ -30,7 +30,7 @@ var settled = bson.D{
 // in terminal states. A run that changes meanwhile stays, and loses its history.
 func (s *Service) purge(ctx context.Context, ws uuid.UUID, filter bson.D, limit int64) (store.Expiry, error) {
 	matching := append(append(bson.D(nil), filter...), settled...)
-	ids, err := s.runs.IDs(ctx, ws, matching, limit)
+	ids, err := store.IDs(ctx, s.runs, ws, matching, limit)
 	if err != nil || len(ids) == 0 {
 		return store.Expiry{}, err
 	}
@@ -48,7 +48,7 @@ func ownExpired(e store.Expired) bson.D {
 
 // CountExpired counts expired runs without a flow run by their end, up to a limit.
 func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (int64, error) {
-	return s.runs.CountUpTo(ctx, ws, ownExpired(e), limit)
+	return s.runs.Count(ctx, ws, store.Query{Filter: ownExpired(e), Limit: limit})
 }
 
 // DeleteExpired deletes expired runs without a flow run, at most limit. It publishes no events.
@@ -58,7 +58,7 @@ func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expir
 	if err != nil || expiry.More {
 		return expiry, err
 	}
-	rest, err := s.runs.IDs(ctx, ws, filter, limit-expiry.Deleted)
+	rest, err := store.IDs(ctx, s.runs, ws, filter, limit-expiry.Deleted)
 	if err != nil {
 		return expiry, err
 	}

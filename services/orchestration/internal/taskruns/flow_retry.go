@@ -49,9 +49,9 @@ func (s *Service) RetryWithFlow(ctx context.Context, effects []store.Effect) err
 func (s *Service) retryFailed(ctx context.Context, ws, flowRun uuid.UUID, state *orchv1.State) error {
 	last := bson.E{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(uuid.Nil)}}}
 	for {
-		runs, err := s.runs.Find(ctx, ws, bson.D{
+		runs, err := s.runs.Find(ctx, ws, store.Query{Filter: bson.D{
 			{Key: "flow_run_id", Value: store.Binary(flowRun)}, {Key: "state.type", Value: "FAILED"}, last,
-		}, bson.D{{Key: "_id", Value: 1}}, 0, cancelBatch)
+		}, Sort: bson.D{{Key: "_id", Value: 1}}, Limit: cancelBatch})
 		if err != nil || len(runs) == 0 {
 			return err
 		}

@@ -104,7 +104,7 @@ func (s *Service) open(ctx context.Context, ws uuid.UUID, all []*recorded, thoro
 		}
 		ids = append(ids, store.Binary(id))
 	}
-	found, err := s.runs.FindVersions(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
+	found, err := store.FindVersions(ctx, s.runs, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (s *Service) open(ctx context.Context, ws uuid.UUID, all []*recorded, thoro
 		if err != nil {
 			return nil, err
 		}
-		found, err := s.runs.FindVersions(ctx, ws, filter)
+		found, err := store.FindVersions(ctx, s.runs, ws, filter)
 		if err != nil {
 			return nil, err
 		}
@@ -150,18 +150,18 @@ func (s *Service) write(ctx context.Context, ws uuid.UUID, work *recordBatch, th
 			changed = append(changed, store.Replacement[*orchv1.TaskRun]{Read: e.read, Next: e.run})
 		}
 	}
-	taken, err := s.runs.InsertAll(ctx, ws, fresh)
+	taken, err := store.InsertAll(ctx, s.runs, ws, fresh)
 	if err != nil {
 		return false, err
 	}
-	if _, complete, err = s.runs.ReplaceAll(ctx, ws, changed); err != nil {
+	if _, complete, err = store.ReplaceAll(ctx, s.runs, ws, changed); err != nil {
 		return false, err
 	}
 	if !thorough {
 		return complete && len(taken) == 0, nil
 	}
 	for _, i := range taken {
-		gone, err := s.runs.Occupied(ctx, ws, entries[i].run.GetId())
+		gone, err := store.Occupied(ctx, s.runs, ws, entries[i].run.GetId())
 		if err != nil {
 			return false, err
 		}
@@ -192,7 +192,7 @@ func (s *Service) resolve(ctx context.Context, ws uuid.UUID, work *recordBatch) 
 	if len(ids) == 0 {
 		return nil
 	}
-	found, err := s.flowRuns.Find(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	found, err := s.flowRuns.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, Sort: bson.D{{Key: "_id", Value: 1}}})
 	if err != nil {
 		return err
 	}

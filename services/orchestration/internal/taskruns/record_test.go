@@ -36,12 +36,12 @@ func received(ws uuid.UUID, published ...*orchv1.ReceivedEvent) []events.Receive
 // runsIn reads what a workspace has recorded, without what tells when it was written.
 func runsIn(ctx context.Context, t require.TestingT, s *Service, ws uuid.UUID) ([]*orchv1.TaskRun, []*orchv1.TaskRunStateRecord) {
 	byID := bson.D{{Key: "_id", Value: 1}}
-	runs, err := s.runs.Find(ctx, ws, nil, byID, 0, -1)
+	runs, err := s.runs.Find(ctx, ws, store.Query{Sort: byID})
 	require.NoError(t, err)
 	for _, run := range runs {
 		run.Created, run.Updated = nil, nil
 	}
-	states, err := s.states.Find(ctx, ws, nil, byID, 0, -1)
+	states, err := s.states.Find(ctx, ws, store.Query{Sort: byID})
 	require.NoError(t, err)
 	return runs, states
 }

@@ -130,7 +130,7 @@ func (s *Service) readRaw(ctx context.Context, r *orchv1.ReadTaskRunRequest) (bs
 	if err != nil {
 		return nil, translate(err)
 	}
-	doc, err := s.runs.GetRaw(ctx, ws, id)
+	doc, err := store.GetRaw(ctx, s.runs, ws, id)
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -115,13 +115,13 @@ func (s *Service) facts(
 	if facts.FlowRun, err = s.flowRun(ctx, ws, run); err != nil || !rules.AsksCache(proposal) {
 		return facts, err
 	}
-	entries, err := s.cache.Find(ctx, ws, bson.D{
+	entries, err := s.cache.Find(ctx, ws, store.Query{Filter: bson.D{
 		{Key: "cache_key", Value: proposal.GetStateDetails().GetCacheKey()},
 		{Key: "$or", Value: bson.A{
 			bson.D{{Key: "expiration", Value: nil}},
 			bson.D{{Key: "expiration", Value: bson.D{{Key: "$gt", Value: now.UnixMicro()}}}},
 		}},
-	}, bson.D{{Key: "timestamp", Value: -1}, {Key: "_id", Value: -1}}, 0, 1)
+	}, Sort: bson.D{{Key: "timestamp", Value: -1}, {Key: "_id", Value: -1}}, Limit: 1})
 	if err == nil && len(entries) > 0 {
 		facts.Cached = entries[0].GetState()
 	}

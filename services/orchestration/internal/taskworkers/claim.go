@@ -30,7 +30,7 @@ func (s *Service) ClaimTaskRun(ctx context.Context, r *orchv1.ClaimTaskRunReques
 		return nil, err
 	}
 	filter, sort := waiting(r.GetTaskKeys(), s.runs.Store().Now().UnixMicro())
-	found, err := s.runs.Find(ctx, info.Workspace, filter, sort, 0, candidates)
+	found, err := s.runs.Find(ctx, info.Workspace, store.Query{Filter: filter, Sort: sort, Limit: candidates})
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (s *Service) ReadTaskWorkers(ctx context.Context, r *orchv1.ReadTaskWorkers
 	if keys := r.GetQuery().GetTaskWorkerFilter().GetTaskKeys(); len(keys) > 0 {
 		filter = append(filter, bson.E{Key: "task_keys", Value: bson.D{{Key: "$in", Value: keys}}})
 	}
-	found, err := s.workers.Find(ctx, info.Workspace, filter, bson.D{{Key: "identifier", Value: 1}, {Key: "_id", Value: 1}}, 0, maxWorkers)
+	found, err := s.workers.Find(ctx, info.Workspace, store.Query{Filter: filter, Sort: bson.D{{Key: "identifier", Value: 1}, {Key: "_id", Value: 1}}, Limit: maxWorkers})
 	if err != nil {
 		return nil, err
 	}

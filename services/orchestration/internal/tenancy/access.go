@@ -32,7 +32,7 @@ func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, er
 		return nil, err
 	}
 	ids := bson.A{}
-	err = r.Access.EachAcross(ctx, bson.D{{Key: "actor_id", Value: bson.D{{Key: "$in", Value: actors}}}}, func(ws uuid.UUID, _ *orchv1.WorkspaceAccess) error {
+	err = r.Access.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "actor_id", Value: bson.D{{Key: "$in", Value: actors}}}}}, func(ws uuid.UUID, _ *orchv1.WorkspaceAccess) error {
 		ids = append(ids, store.Binary(ws))
 		return nil
 	})
@@ -41,7 +41,7 @@ func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, er
 
 // RevokeAll revokes every role of an actor in the workspaces of an account.
 func (r *Registry) RevokeAll(ctx context.Context, account, actor uuid.UUID) error {
-	grants, err := r.Access.AllAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
+	grants, err := store.AllAcross(ctx, r.Access, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
 	pass := r.Store.Pass(ctx, "revoke a role in a workspace")
 	for _, one := range grants {
 		if pass.Record(r.revokeIn(ctx, account, one.Workspace, one.Message), "workspace", one.Workspace, "access_id", one.Message.GetId()) != nil {
@@ -79,7 +79,7 @@ func (r *Registry) Revoke(ctx context.Context, workspace, id uuid.UUID) error {
 
 // RevokeIn revokes every role in a deleted workspace.
 func (r *Registry) RevokeIn(ctx context.Context, workspace uuid.UUID) error {
-	return r.Access.Drain(ctx, workspace, nil, func(id uuid.UUID) error { return r.Revoke(ctx, workspace, id) })
+	return store.Drain(ctx, r.Access, workspace, nil, func(id uuid.UUID) error { return r.Revoke(ctx, workspace, id) })
 }
 
 // leaveTeams removes an actor from every team of an account.

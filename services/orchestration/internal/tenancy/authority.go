@@ -40,7 +40,7 @@ func (r *Registry) membershipOf(ctx context.Context, account, actor uuid.UUID) (
 // IsMember reports whether an email address belongs to a member of an account.
 func (r *Registry) IsMember(ctx context.Context, account uuid.UUID, email string) (bool, error) {
 	var ids []uuid.UUID
-	err := r.Users.Each(ctx, Server, bson.D{{Key: "email", Value: email}}, bson.D{{Key: "email", Value: 1}}, func(user *orchv1.User) bool {
+	err := r.Users.Each(ctx, Server, store.Query{Filter: bson.D{{Key: "email", Value: email}}, Sort: bson.D{{Key: "email", Value: 1}}}, func(user *orchv1.User) bool {
 		if id, err := uuid.Parse(user.GetId()); err == nil {
 			ids = append(ids, id)
 		}
@@ -121,7 +121,7 @@ func (r *Registry) WorkspaceScopes(ctx context.Context, info request.Info, works
 	if err != nil {
 		return nil, err
 	}
-	given, err := r.Access.Find(ctx, workspace, bson.D{{Key: "actor_id", Value: bson.D{{Key: "$in", Value: actors}}}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	given, err := r.Access.Find(ctx, workspace, store.Query{Filter: bson.D{{Key: "actor_id", Value: bson.D{{Key: "$in", Value: actors}}}}, Sort: bson.D{{Key: "_id", Value: 1}}})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (r *Registry) actors(ctx context.Context, info request.Info) (bson.A, error
 
 // teamsOf returns the teams of an account that have the actor as a member.
 func (r *Registry) teamsOf(ctx context.Context, account, actor uuid.UUID) ([]uuid.UUID, error) {
-	found, err := r.Teams.Find(ctx, account, bson.D{{Key: "memberships.id", Value: store.Binary(actor)}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	found, err := r.Teams.Find(ctx, account, store.Query{Filter: bson.D{{Key: "memberships.id", Value: store.Binary(actor)}}, Sort: bson.D{{Key: "_id", Value: 1}}})
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (r *Registry) entry(ctx context.Context, kind directory.Kind, owner, id uui
 func entryOf[M proto.Message](
 	ctx context.Context, from *store.Collection[M], owner, id uuid.UUID, fill func(M, *orchv1.DirectoryEntry),
 ) (*orchv1.DirectoryEntry, error) {
-	document, revision, err := from.GetRevision(ctx, owner, id)
+	document, revision, err := store.GetRevision(ctx, from, owner, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return &orchv1.DirectoryEntry{Id: id.String(), Revision: deletedRevision}, nil
 	}

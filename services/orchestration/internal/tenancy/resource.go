@@ -91,7 +91,7 @@ func (r Resource[M]) Delete(ctx context.Context, info request.Info, owner, id uu
 // DeleteOf deletes all resources of an owner that is deleted. They have no audit events, because the owner's deletion has one. further
 // returns the effects that follow; it may be nil.
 func (r Resource[M]) DeleteOf(ctx context.Context, owner uuid.UUID, further func(id uuid.UUID) []store.Effect) error {
-	return r.Documents.Drain(ctx, owner, nil, func(id uuid.UUID) error { return r.Drop(ctx, owner, id, further) })
+	return store.Drain(ctx, r.Documents, owner, nil, func(id uuid.UUID) error { return r.Drop(ctx, owner, id, further) })
 }
 
 // Drop is DeleteOf for one resource.

@@ -118,13 +118,13 @@ func TestResourceDeleteOf(t *testing.T) {
 	ids := []uuid.UUID{r.create(t, "operator"), r.create(t, "viewer")}
 	other := newRoles(t).info.Account
 	require.NoError(t, r.DeleteOf(t.Context(), other, nil))
-	found, err := r.Documents.FindAll(t.Context(), r.info.Account, nil, nil)
+	found, err := r.Documents.Find(t.Context(), r.info.Account, store.Query{Bytes: store.MaxAnswerBytes})
 	require.NoError(t, err)
 	require.Len(t, found, 2, "of another account")
 	require.NoError(t, r.DeleteOf(t.Context(), r.info.Account, func(id uuid.UUID) []store.Effect {
 		return []store.Effect{r.Registry.RemoveActor(r.info.Account, id)}
 	}))
-	found, err = r.Documents.FindAll(t.Context(), r.info.Account, nil, nil)
+	found, err = r.Documents.Find(t.Context(), r.info.Account, store.Query{Bytes: store.MaxAnswerBytes})
 	require.NoError(t, err)
 	require.Empty(t, found)
 	for _, id := range ids {

@@ -28,7 +28,7 @@ func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) e
 // webhooks. An account without rules has an empty definition. The entry of a deleted account remains, because no
 // webhook refers to it.
 func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, error) {
-	a, revision, err := s.tenancy.Accounts.GetRevision(ctx, tenancy.Server, account)
+	a, revision, err := store.GetRevision(ctx, s.tenancy.Accounts, tenancy.Server, account)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, 
 // rules need none.
 func (s *Service) reconcileAccounts(ctx context.Context) error {
 	pass := s.tenancy.Store.Pass(ctx, "write the definition of an account")
-	err := s.tenancy.Accounts.EachOfAll(ctx, func(_ uuid.UUID, revision int64, a *orchv1.Account) error {
+	err := store.EachRevision(ctx, s.tenancy.Accounts, func(_ uuid.UUID, revision int64, a *orchv1.Account) error {
 		return pass.Record(s.reconcileAccount(ctx, revision, a), "account", a.GetId())
 	})
 	return errors.Join(err, pass.Outage())

@@ -53,7 +53,7 @@ func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 // writes the current state. An unused key keeps a disabled definition for a day: if it were deleted at once, a delayed writer could
 // restore the old definition.
 func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]byte, error) {
-	w, revision, err := s.webhooks.GetRevision(ctx, ws, id)
+	w, revision, err := store.GetRevision(ctx, s.webhooks, ws, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return webhookdef.Encode(&orchv1.WebhookDefinition{
 			Id: id.String(), Account: uuid.Nil.String(), Workspace: ws.String(), Revision: math.MaxInt64,

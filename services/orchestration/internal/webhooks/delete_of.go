@@ -14,7 +14,7 @@ import (
 
 // DeleteOfServiceAccount deletes the webhooks that are bound to a service account, in all workspaces.
 func (s *Service) DeleteOfServiceAccount(ctx context.Context, _, serviceAccount uuid.UUID) error {
-	bound, err := s.webhooks.AllAcross(ctx, bson.D{{Key: "service_account_id", Value: store.Binary(serviceAccount)}})
+	bound, err := store.AllAcross(ctx, s.webhooks, bson.D{{Key: "service_account_id", Value: store.Binary(serviceAccount)}})
 	pass := s.webhooks.Store().Pass(ctx, "delete a webhook of a service account")
 	for _, one := range bound {
 		id, err := uuid.Parse(one.Message.GetId())
@@ -31,7 +31,7 @@ func (s *Service) DeleteOfServiceAccount(ctx context.Context, _, serviceAccount 
 
 // DeleteOfWorkspace deletes the webhooks of a deleted workspace.
 func (s *Service) DeleteOfWorkspace(ctx context.Context, ws uuid.UUID) error {
-	return s.webhooks.Drain(ctx, ws, nil, func(id uuid.UUID) error {
+	return store.Drain(ctx, s.webhooks, ws, nil, func(id uuid.UUID) error {
 		err := s.webhooks.Delete(ctx, ws, id, func(current *orchv1.Webhook) ([]store.Effect, error) {
 			return []store.Effect{s.publish(ws, id, current.GetSlug())}, nil
 		})

@@ -15,7 +15,7 @@ import (
 func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (int64, error) {
 	var total int64
 	err := s.eachLog(ctx, ws, func(webhook uuid.UUID) (bool, error) {
-		n, err := s.deliveries.CountUpTo(ctx, ws, append(deliveriesOf(webhook), e.Filter("received")...), limit-total)
+		n, err := s.deliveries.Count(ctx, ws, store.Query{Filter: append(deliveriesOf(webhook), e.Filter("received")...), Limit: limit - total})
 		total += n
 		return total < limit, err
 	})
@@ -27,7 +27,7 @@ func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expir
 	var total store.Expiry
 	err := s.eachLog(ctx, ws, func(webhook uuid.UUID) (bool, error) {
 		filter := append(deliveriesOf(webhook), e.Filter("received")...)
-		one, err := s.deliveries.DeleteOldest(ctx, ws, filter, "received", limit-total.Deleted)
+		one, err := store.DeleteOldest(ctx, s.deliveries, ws, filter, "received", limit-total.Deleted)
 		total.Deleted += one.Deleted
 		total.More = total.More || one.More
 		return total.Deleted < limit, err
@@ -38,7 +38,7 @@ func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expir
 // eachLog calls visit with each webhook of a workspace until it returns false. Index and delivery log are by webhook.
 func (s *Service) eachLog(ctx context.Context, ws uuid.UUID, visit func(webhook uuid.UUID) (more bool, err error)) error {
 	var failed error
-	err := s.webhooks.Each(ctx, ws, nil, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, func(w *orchv1.Webhook) bool {
+	err := s.webhooks.Each(ctx, ws, store.Query{Sort: bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}}, func(w *orchv1.Webhook) bool {
 		id, err := resourceid.Parse(w.GetId())
 		more := false
 		if err == nil {

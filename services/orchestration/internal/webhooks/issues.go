@@ -8,6 +8,7 @@ import (
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // cause identifies the failures of one issue.
@@ -30,7 +31,7 @@ func (s *Service) ListWebhookIssues(ctx context.Context, r *orchv1.ListWebhookIs
 	}
 	list := &orchv1.WebhookIssueList{}
 	issues := map[cause]*orchv1.WebhookIssue{}
-	err = s.deliveries.Each(ctx, info.Workspace, deliveriesOf(id), oldestFirst, func(d *orchv1.WebhookDelivery) bool {
+	err = s.deliveries.Each(ctx, info.Workspace, store.Query{Filter: deliveriesOf(id), Sort: oldestFirst}, func(d *orchv1.WebhookDelivery) bool {
 		if !deliverylog.Unresolved(d) {
 			return true
 		}

@@ -23,7 +23,7 @@ func (s *Service) addHealth(ctx context.Context, ws uuid.UUID, webhooks ...*orch
 		}
 		ids[i] = store.Binary(id)
 	}
-	watches, err := s.watches.Find(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}}, 0, int64(len(ids)))
+	watches, err := s.watches.Find(ctx, ws, store.Query{Filter: bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, Sort: bson.D{{Key: "_id", Value: 1}}, Limit: int64(len(ids))})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // Reconciler makes the definition bucket equal to the store at the start, so a broker that lost its data or was
@@ -76,7 +77,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 		return err
 	}
 	pass := s.webhooks.Store().Pass(ctx, "write the definition of a webhook")
-	err = s.webhooks.EachOfAll(ctx, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
+	err = store.EachRevision(ctx, s.webhooks, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
 		key := webhookdef.Key(w.GetSlug())
 		definition := found[key]
 		delete(found, key)

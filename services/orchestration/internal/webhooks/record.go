@@ -53,7 +53,7 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 			owners[webhook] = true
 		}
 	}
-	refused, err := s.deliveries.InsertStorable(ctx, docs)
+	_, refused, err := store.InsertEach(ctx, s.deliveries, docs)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func deliveriesOf(webhook uuid.UUID) bson.D {
 // prune deletes the deliveries of a webhook beyond the maximum, oldest first.
 func (s *Service) prune(ctx context.Context, w owner) error {
 	received := func(d *orchv1.WebhookDelivery) time.Time { return d.GetReceived().AsTime() }
-	return s.deliveries.KeepNewest(ctx, w.ws, deliveriesOf(w.webhook), "received", received, s.maxStored)
+	return store.KeepNewest(ctx, s.deliveries, w.ws, deliveriesOf(w.webhook), "received", received, s.maxStored)
 }
 
 // forget deletes the delivery log and the watch of a deleted webhook. Remaining and later deliveries expire.

@@ -26,7 +26,7 @@ func (s *Service) claimName(ctx context.Context, ws uuid.UUID, before, w *orchv1
 		return nil
 	}
 	named := bson.D{{Key: "name", Value: w.GetName()}}
-	found, err := s.webhooks.Find(ctx, ws, named, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, 0, 2)
+	found, err := s.webhooks.Find(ctx, ws, store.Query{Filter: named, Sort: bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, Limit: 2})
 	if err != nil {
 		return err
 	}

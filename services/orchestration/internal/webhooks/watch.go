@@ -28,7 +28,7 @@ func (s *Service) Watch(ctx context.Context) (int, error) {
 	for {
 		now := s.watches.Store().Now()
 		due := bson.D{{Key: "due", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}}
-		found, err := s.watches.FirstOfAll(ctx, due, bson.D{{Key: "due", Value: 1}}, watchBatch)
+		found, err := s.watches.FindAcross(ctx, store.Query{Filter: due, Sort: bson.D{{Key: "due", Value: 1}}, Limit: watchBatch})
 		if err != nil {
 			return examined, err
 		}

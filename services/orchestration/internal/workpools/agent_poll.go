@@ -40,22 +40,21 @@ func (s *Service) ReadWorkQueueRuns(ctx context.Context, r *orchv1.ReadWorkQueue
 		if err != nil {
 			return nil, err
 		}
-		cancelling, err := s.runs.Count(ctx, ws, occupying(id, wordCancelling))
+		cancelling, err := s.runs.Count(ctx, ws, store.Query{Filter: occupying(id, wordCancelling)})
 		if err != nil {
 			return nil, err
 		}
 		take = min(take, freeSlots(queue.Queue.ConcurrencyLimit, taken+cancelling))
 	}
-	if queue.Queue.GetIsPaused() || queue.Pool.GetIsPaused() {
-		take = 0
-	}
 	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(id)}, {Key: "state.type", Value: "SCHEDULED"}}
 	if before := r.GetQuery().GetScheduledBefore(); before != nil {
 		filter = append(filter, bson.E{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$lte", Value: before.AsTime().UnixMicro()}}})
 	}
-	runs, err := s.runs.Find(ctx, ws, filter, bson.D{{Key: "next_scheduled_start_time", Value: 1}}, 0, take)
-	if err != nil {
-		return nil, err
+	var runs []*orchv1.FlowRun
+	if take > 0 && !queue.Queue.GetIsPaused() && !queue.Pool.GetIsPaused() {
+		if runs, err = s.runs.Find(ctx, ws, store.Query{Filter: filter, Sort: bson.D{{Key: "next_scheduled_start_time", Value: 1}}, Limit: take}); err != nil {
+			return nil, err
+		}
 	}
 	now := s.runs.Store().Now()
 	for _, run := range runs {

@@ -60,7 +60,7 @@ func (p *Pools) CleanUp(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun, 
 
 // createCleanupJobs executes effects of that kind, and wakes the channels of the pools' workers.
 func (p *Pools) createCleanupJobs(ctx context.Context, effects []store.Effect) error {
-	err := p.cleanups.InsertMessages(ctx, effects, func(job *orchv1.CleanupJob) time.Time {
+	err := store.InsertMessages(ctx, p.cleanups, effects, func(job *orchv1.CleanupJob) time.Time {
 		return time.UnixMicro(job.GetCreatedAt()).Add(cleanupKept)
 	})
 	if err != nil {

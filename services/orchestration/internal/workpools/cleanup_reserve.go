@@ -30,9 +30,9 @@ func (s *Service) ReserveCleanupJob(ctx context.Context, r *orchv1.ReserveCleanu
 	if err != nil {
 		return nil, err
 	}
-	open, err := s.cleanups.Find(ctx, info.Workspace, bson.D{
+	open, err := s.cleanups.Find(ctx, info.Workspace, store.Query{Filter: bson.D{
 		{Key: "work_pool_id", Value: store.Binary(pool)}, {Key: "free_at", Value: bson.D{{Key: "$gt", Value: int64(0)}}},
-	}, bson.D{{Key: "free_at", Value: 1}}, 0, maxOpenRead)
+	}, Sort: bson.D{{Key: "free_at", Value: 1}}, Limit: maxOpenRead})
 	if err != nil {
 		return nil, err
 	}

@@ -86,9 +86,9 @@ func (s *Service) slotHolders(ctx context.Context, ws uuid.UUID, queue *orchv1.W
 	if err != nil {
 		return nil, err
 	}
-	runs, err := s.runs.Find(ctx, ws, bson.D{
+	runs, err := s.runs.Find(ctx, ws, store.Query{Filter: bson.D{
 		{Key: "work_queue_id", Value: store.Binary(id)}, {Key: "state.type", Value: bson.D{{Key: "$in", Value: wordsOccupying}}},
-	}, bson.D{{Key: "state.timestamp", Value: 1}, {Key: "_id", Value: 1}}, offset, limit)
+	}, Sort: bson.D{{Key: "state.timestamp", Value: 1}, {Key: "_id", Value: 1}}, Offset: offset, Limit: limit})
 	if err != nil {
 		return nil, err
 	}

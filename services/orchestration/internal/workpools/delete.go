@@ -80,7 +80,7 @@ func (p *Pools) dissolve(ctx context.Context, ws, pool uuid.UUID) error {
 		return err
 	}
 	members := bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}}
-	if err := p.queues.Drain(ctx, ws, members, func(queue uuid.UUID) error { return p.deleteQueueOf(ctx, ws, queue, deleted) }); err != nil {
+	if err := store.Drain(ctx, p.queues, ws, members, func(queue uuid.UUID) error { return p.deleteQueueOf(ctx, ws, queue, deleted) }); err != nil {
 		return err
 	}
 	return errors.Join(p.workers.DeleteMany(ctx, ws, members), p.cleanups.DeleteMany(ctx, ws, members))

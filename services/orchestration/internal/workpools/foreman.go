@@ -37,7 +37,7 @@ func (s *Service) checkReadiness(ctx context.Context, since time.Time) error {
 // markWorkersOffline ends workers that missed their heartbeats.
 func (s *Service) markWorkersOffline(ctx context.Context, now, since time.Time) error {
 	var silent []store.Owned[*orchv1.Worker]
-	err := s.workers.EachAcross(ctx, bson.D{{Key: "status", Value: wordOnline}}, func(ws uuid.UUID, w *orchv1.Worker) error {
+	err := s.workers.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "status", Value: wordOnline}}}, func(ws uuid.UUID, w *orchv1.Worker) error {
 		if overdue(w, now, since) {
 			silent = append(silent, store.Owned[*orchv1.Worker]{Workspace: ws, Message: w})
 		}
@@ -89,7 +89,7 @@ func overdue(w *orchv1.Worker, now, since time.Time) bool {
 
 // markPoolsUnready ends the readiness of pools whose workers are all offline.
 func (s *Service) markPoolsUnready(ctx context.Context) error {
-	pools, err := s.pools.FirstOfAll(ctx, bson.D{{Key: "status", Value: "READY"}}, bson.D{}, 0)
+	pools, err := s.pools.FindAcross(ctx, store.Query{Filter: bson.D{{Key: "status", Value: "READY"}}})
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Service) markPoolUnready(ctx context.Context, ws uuid.UUID, pool *orchv
 
 // markQueuesUnready ends the readiness of queues that were not polled since a moment.
 func (s *Service) markQueuesUnready(ctx context.Context, moment time.Time) error {
-	queues, err := s.queues.FirstOfAll(ctx, bson.D{{Key: "status", Value: "READY"}}, bson.D{}, 0)
+	queues, err := s.queues.FindAcross(ctx, store.Query{Filter: bson.D{{Key: "status", Value: "READY"}}})
 	if err != nil {
 		return err
 	}

@@ -94,11 +94,11 @@ func (p *Pools) beat(ctx context.Context, ws, pool uuid.UUID, name string, inter
 // admit makes room for another worker of a pool.
 func (p *Pools) admit(ctx context.Context, ws, pool uuid.UUID) error {
 	inPool := bson.E{Key: "work_pool_id", Value: store.Binary(pool)}
-	n, err := p.workers.Count(ctx, ws, bson.D{inPool})
+	n, err := p.workers.Count(ctx, ws, store.Query{Filter: bson.D{inPool}})
 	if err != nil || n < maxWorkers {
 		return err
 	}
-	offline, err := p.workers.Find(ctx, ws, bson.D{inPool, {Key: "status", Value: wordOffline}}, bson.D{{Key: "last_heartbeat_time", Value: 1}}, 0, 1)
+	offline, err := p.workers.Find(ctx, ws, store.Query{Filter: bson.D{inPool, {Key: "status", Value: wordOffline}}, Sort: bson.D{{Key: "last_heartbeat_time", Value: 1}}, Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (w *world) waitingAs(queue *orchv1.WorkQueue, name string, n int) {
 			State: &orchv1.State{Id: w.store.NewID().String(), Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Timestamp: at},
 		})
 	}
-	taken, err := w.service.runs.InsertAll(w.ctx, w.ws, runs)
+	taken, err := store.InsertAll(w.ctx, w.service.runs, w.ws, runs)
 	require.NoError(w, err)
 	require.Empty(w, taken)
 }
@@ -170,7 +170,7 @@ func TestAPoolOfOnlineWorkersRefusesAnotherName(t *testing.T) {
 	}
 	require.EqualValues(t, http.StatusUnprocessableEntity, rpc.HTTPError(beat("another")).GetStatus())
 	require.NoError(t, beat("w7"), "a known one is alive")
-	n, err := w.service.workers.Count(w.ctx, w.ws, nil)
+	n, err := w.service.workers.Count(w.ctx, w.ws, store.Query{})
 	require.NoError(t, err)
 	require.EqualValues(t, maxWorkers, n)
 }

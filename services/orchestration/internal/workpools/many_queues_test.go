@@ -80,7 +80,7 @@ func (w *world) queuesOfPool(pool *orchv1.WorkPool, n int) []*orchv1.WorkQueue {
 			Status: orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY.Enum(),
 		}
 	}
-	taken, err := w.service.queues.InsertAll(w.ctx, w.ws, all)
+	taken, err := store.InsertAll(w.ctx, w.service.queues, w.ws, all)
 	require.NoError(w, err)
 	require.Empty(w, taken)
 	return all
@@ -104,7 +104,7 @@ func TestAPollOfManyQueuesCountsTheirRunsTogether(t *testing.T) {
 			Id: uuid.NewString(), Name: fmt.Sprint(i), FlowId: uuid.NewString(), WorkQueueId: new(queues[i*300].GetId()), State: &orchv1.State{Type: state},
 		})
 	}
-	_, err = w.service.runs.InsertAll(w.ctx, w.ws, runs)
+	_, err = store.InsertAll(w.ctx, w.service.runs, w.ws, runs)
 	require.NoError(t, err)
 	w.waiting(queues[7], 10)
 
@@ -136,7 +136,7 @@ func TestDeletingAPoolOfManyQueues(t *testing.T) {
 	for range 2 { // The second one is a repetition.
 		require.NoError(t, handler.Run(w.ctx, []store.Effect{dissolve}))
 	}
-	n, err := w.service.queues.Count(w.ctx, w.ws, bson.D{})
+	n, err := w.service.queues.Count(w.ctx, w.ws, store.Query{})
 	require.NoError(t, err)
 	require.Zero(t, n)
 	for _, queue := range []*orchv1.WorkQueue{queues[0], queues[999], queues[1000]} {
@@ -156,11 +156,11 @@ func TestARenameContinues(t *testing.T) {
 		runs[i] = &orchv1.FlowRun{Id: uuid.NewString(), Name: fmt.Sprint(i), FlowId: uuid.NewString(), WorkQueueId: new(queue.GetId()), WorkQueueName: new("old")}
 	}
 	for some := range slices.Chunk(runs, 250) {
-		_, err := w.service.runs.InsertAll(w.ctx, w.ws, some)
+		_, err := store.InsertAll(w.ctx, w.service.runs, w.ws, some)
 		require.NoError(t, err)
 	}
 	renamed := func() int64 {
-		done, err := w.service.runs.Count(w.ctx, w.ws, bson.D{{Key: "work_queue_name", Value: queue.GetName()}})
+		done, err := w.service.runs.Count(w.ctx, w.ws, store.Query{Filter: bson.D{{Key: "work_queue_name", Value: queue.GetName()}}})
 		require.NoError(t, err)
 		return done
 	}

@@ -185,12 +185,12 @@ func (s *Service) scheduled(ctx context.Context, ws uuid.UUID, queue *orchv1.Wor
 	if within.before != nil {
 		at = append(at, bson.E{Key: "$lte", Value: within.before.UnixMicro()})
 	}
-	return s.runs.FindBy(ctx, ws, query.FlowRunsByQueue, bson.D{
+	return s.runs.Find(ctx, ws, store.Query{Index: query.FlowRunsByQueue, Filter: bson.D{
 		{Key: "work_queue_id", Value: store.Binary(id)},
 		{Key: "state.type", Value: "SCHEDULED"},
 		{Key: "next_scheduled_start_time", Value: at},
 		{Key: "empirical_policy.retry_type", Value: bson.D{{Key: "$ne", Value: wordInProcess}}},
-	}, bson.D{{Key: "next_scheduled_start_time", Value: 1}}, limit)
+	}, Sort: bson.D{{Key: "next_scheduled_start_time", Value: 1}}, Limit: limit})
 }
 
 // forWorker returns a run as workers receive it: with the name of a queue other than the default.

@@ -109,7 +109,7 @@ func queueNotFound(pool, queue string) error {
 
 // pool finds a pool by its name, or returns a 404.
 func (p *Pools) pool(ctx context.Context, ws uuid.UUID, name string) (*orchv1.WorkPool, error) {
-	found, err := p.pools.FindBy(ctx, ws, query.WorkPoolsByName, bson.D{{Key: "name", Value: name}}, nil, 1)
+	found, err := p.pools.Find(ctx, ws, store.Query{Index: query.WorkPoolsByName, Filter: bson.D{{Key: "name", Value: name}}, Limit: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (s *Service) ReadWorkPoolQueues(ctx context.Context, r *orchv1.ReadWorkPool
 	if len(filter) > 0 {
 		matching = append(matching, bson.E{Key: "$and", Value: bson.A{filter}})
 	}
-	queues, err := s.queues.FindAll(ctx, ws, matching, bson.D{{Key: "name", Value: 1}})
+	queues, err := s.queues.Find(ctx, ws, store.Query{Filter: matching, Sort: bson.D{{Key: "name", Value: 1}}, Bytes: store.MaxAnswerBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,9 @@ func (s *Service) ReadWorkQueueStatus(ctx context.Context, r *orchv1.ReadWorkQue
 	if err != nil {
 		return nil, err
 	}
-	lateRuns, err := s.runs.Count(ctx, ws, bson.D{
+	lateRuns, err := s.runs.Count(ctx, ws, store.Query{Filter: bson.D{
 		{Key: "work_queue_id", Value: store.Binary(id)}, {Key: "state.type", Value: "SCHEDULED"}, {Key: "state.name", Value: "Late"},
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}

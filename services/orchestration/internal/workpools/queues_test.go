@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 func mask(fields ...string) *fieldmaskpb.FieldMask { return &fieldmaskpb.FieldMask{Paths: fields} }
@@ -58,7 +59,7 @@ func (w *world) fill(pool *orchv1.WorkPool, status orchv1.WorkerStatus) {
 		workers = append(workers, &orchv1.Worker{Id: w.store.NewID().String(), Name: fmt.Sprintf("w%d", i), WorkPoolId: pool.GetId(), Status: status})
 	}
 	for chunk := range slices.Chunk(workers, 500) {
-		taken, err := w.service.workers.InsertAll(w.ctx, w.ws, chunk)
+		taken, err := store.InsertAll(w.ctx, w.service.workers, w.ws, chunk)
 		require.NoError(w, err)
 		require.Empty(w, taken)
 	}
@@ -71,7 +72,7 @@ func TestOldWorkersMakeRoom(t *testing.T) {
 	w.fill(w.pool("p"), orchv1.WorkerStatus_WORKER_STATUS_OFFLINE)
 	_, err := w.service.WorkerHeartbeat(w.ctx, &orchv1.WorkerHeartbeatRequest{WorkPoolName: "p", Heartbeat: &orchv1.Heartbeat{Name: "new"}})
 	require.NoError(t, err)
-	n, err := w.service.workers.Count(w.ctx, w.ws, nil)
+	n, err := w.service.workers.Count(w.ctx, w.ws, store.Query{})
 	require.NoError(t, err)
 	require.Equal(t, int64(maxWorkers), n)
 }

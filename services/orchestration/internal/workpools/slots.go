@@ -29,7 +29,7 @@ func (p *Pools) activeRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.Work
 	}
 	var sum int64
 	for _, name := range wordsOccupying {
-		n, err := p.runs.Count(ctx, ws, occupying(id, name))
+		n, err := p.runs.Count(ctx, ws, store.Query{Filter: occupying(id, name)})
 		if err != nil {
 			return 0, err
 		}
@@ -89,7 +89,7 @@ func (p *Pools) queuesOf(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPoo
 		return nil, err
 	}
 	ofPool := bson.D{{Key: "work_pool_id", Value: store.Binary(id)}}
-	queues, err := p.queues.FindBy(ctx, ws, query.WorkQueuesByPool, ofPool, bson.D{{Key: "name", Value: 1}}, 0)
+	queues, err := p.queues.Find(ctx, ws, store.Query{Index: query.WorkQueuesByPool, Filter: ofPool, Sort: bson.D{{Key: "name", Value: 1}}})
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,6 @@ func statusOf(paused, ready bool) orchv1.WorkPoolStatus {
 
 // hasOnlineWorker tells whether a worker of a pool is alive.
 func (p *Pools) hasOnlineWorker(ctx context.Context, ws, pool uuid.UUID) (bool, error) {
-	n, err := p.workers.Count(ctx, ws, bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}, {Key: "status", Value: wordOnline}})
+	n, err := p.workers.Count(ctx, ws, store.Query{Filter: bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}, {Key: "status", Value: wordOnline}}})
 	return n > 0, err
 }

@@ -58,7 +58,7 @@ func (s *Service) DeleteWorker(ctx context.Context, r *orchv1.DeleteWorkerReques
 		return nil, err
 	}
 	filter := bson.D{{Key: "work_pool_id", Value: store.Binary(id)}, {Key: "name", Value: r.GetName()}}
-	n, err := s.workers.Count(ctx, ws, filter)
+	n, err := s.workers.Count(ctx, ws, store.Query{Filter: filter})
 	if err != nil {
 		return nil, err
 	}

@@ -117,5 +117,5 @@ func (r *Runner) insertDelivery(ctx context.Context, ws uuid.UUID, d *orchv1.Aut
 	}
 	attempted := func(d *orchv1.AutomationDelivery) time.Time { return d.GetAttempted().AsTime() }
 	own := bson.D{{Key: "automation_id", Value: store.Binary(automation)}}
-	return r.deliveries.KeepNewest(ctx, ws, own, "attempted", attempted, r.MaxDeliveries)
+	return store.KeepNewest(ctx, r.deliveries, ws, own, "attempted", attempted, r.MaxDeliveries)
 }

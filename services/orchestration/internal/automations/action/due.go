@@ -22,8 +22,7 @@ func (r *Runner) dispatchDue(
 ) (next uuid.UUID, err error) {
 	due := bson.E{Key: "next", Value: bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: r.Store.Now().UnixMicro()}}}
 	for after, wrapped := from, from == uuid.Nil; ; {
-		found, err := r.runs.FirstOfAll(ctx, bson.D{{Key: "ws", Value: bson.D{{Key: "$gt", Value: store.Binary(after)}}}, due},
-			bson.D{{Key: "ws", Value: 1}, {Key: "next", Value: 1}}, duePage)
+		found, err := r.runs.FindAcross(ctx, store.Query{Filter: bson.D{{Key: "ws", Value: bson.D{{Key: "$gt", Value: store.Binary(after)}}}, due}, Sort: bson.D{{Key: "ws", Value: 1}, {Key: "next", Value: 1}}, Limit: duePage})
 		if err != nil {
 			return from, err
 		}

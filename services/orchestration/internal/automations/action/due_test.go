@@ -26,7 +26,7 @@ func dueRuns(t *testing.T, r *Runner, ws uuid.UUID, n int) {
 			Id: uuid.NewString(), Index: int32(i), TriggeredEventId: uuid.NewString(), Next: proto.Int64(noon.UnixMicro() - int64(n-i)),
 		}
 	}
-	_, err := r.runs.InsertAll(t.Context(), ws, runs)
+	_, err := store.InsertAll(t.Context(), r.runs, ws, runs)
 	require.NoError(t, err)
 }
 

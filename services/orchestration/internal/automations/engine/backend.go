@@ -30,7 +30,7 @@ func (e *Engine) Load(ctx context.Context, ws uuid.UUID, ids []uuid.UUID) ([]*tr
 	for i, id := range ids {
 		wanted[i] = store.Binary(id)
 	}
-	found, err := e.buckets.FindVersions(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}})
+	found, err := store.FindVersions(ctx, e.buckets, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (e *Engine) save(ctx context.Context, records []*trigger.Record) error {
 			Next: proto.CloneOf(r.Bucket),
 		}
 	}
-	stored, complete, err := e.buckets.ReplaceAll(ctx, ws, changes)
+	stored, complete, err := store.ReplaceAll(ctx, e.buckets, ws, changes)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (e *Engine) finish(b *orchv1.AutomationBucket) {
 func (e *Engine) Forget(ctx context.Context) error {
 	over := bson.D{{Key: "expires", Value: bson.D{{Key: "$lt", Value: e.now().UnixMicro()}}}}
 	byWorkspace := map[uuid.UUID]bool{}
-	err := e.buckets.EachAcross(ctx, over, func(ws uuid.UUID, _ *orchv1.AutomationBucket) error {
+	err := e.buckets.EachAcross(ctx, store.Query{Filter: over}, func(ws uuid.UUID, _ *orchv1.AutomationBucket) error {
 		byWorkspace[ws] = true
 		return nil
 	})
@@ -129,7 +129,7 @@ func (e *Engine) Forget(ctx context.Context) error {
 func (e *Engine) forgetActions(ctx context.Context) error {
 	over := bson.D{{Key: "expires", Value: bson.D{{Key: "$lt", Value: e.now().UnixMicro()}}}}
 	byWorkspace := map[uuid.UUID]bool{}
-	err := e.actions.EachAcross(ctx, over, func(ws uuid.UUID, _ *orchv1.AutomationActionRun) error {
+	err := e.actions.EachAcross(ctx, store.Query{Filter: over}, func(ws uuid.UUID, _ *orchv1.AutomationActionRun) error {
 		byWorkspace[ws] = true
 		return nil
 	})

@@ -55,7 +55,7 @@ func (t *workspaceEvaluator) loadBacklog(ctx context.Context) error {
 	if b.loaded {
 		return nil
 	}
-	n, err := t.engine.deferredEvents.Count(ctx, t.ws, waitingFilter)
+	n, err := t.engine.deferredEvents.Count(ctx, t.ws, store.Query{Filter: waitingFilter})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (t *workspaceEvaluator) loadBacklog(ctx context.Context) error {
 
 // end reads the oldest event of the backlog for the order 1, or the newest for -1. It returns nil if the backlog is empty.
 func (t *workspaceEvaluator) end(ctx context.Context, order int) (*orchv1.AutomationHold, error) {
-	found, err := t.engine.deferredEvents.Find(ctx, t.ws, waitingFilter, bson.D{{Key: "sequence", Value: order}}, 0, 1)
+	found, err := t.engine.deferredEvents.Find(ctx, t.ws, store.Query{Filter: waitingFilter, Sort: bson.D{{Key: "sequence", Value: order}}, Limit: 1})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (t *workspaceEvaluator) insert(ctx context.Context, deferred []*orchv1.Auto
 	b := &t.backlog
 	duplicates, refused := 0, false
 	err := isolate(deferred, func(part []*orchv1.AutomationHold) error {
-		taken, err := t.engine.deferredEvents.InsertAll(ctx, t.ws, part)
+		taken, err := store.InsertAll(ctx, t.engine.deferredEvents, t.ws, part)
 		duplicates += len(taken)
 		return err
 	}, func(h *orchv1.AutomationHold, cause error) {
@@ -253,8 +253,9 @@ func (t *workspaceEvaluator) evaluateBacklog(ctx context.Context) (more bool, er
 
 // firstOfBacklog reads as many of the oldest events of the backlog as a turn takes. It reports whether there are more.
 func (t *workspaceEvaluator) firstOfBacklog(ctx context.Context) (found []*orchv1.AutomationHold, more bool, err error) {
-	return t.engine.deferredEvents.FindWithin(ctx, t.ws, waitingFilter, store.Page{
-		Sort: bson.D{{Key: "sequence", Value: 1}}, Limit: maxBatch, Bytes: maxReadBytes,
+	return t.engine.deferredEvents.Page(ctx, t.ws, store.Query{
+		Filter: waitingFilter,
+		Sort:   bson.D{{Key: "sequence", Value: 1}}, Limit: maxBatch, Bytes: maxReadBytes,
 	})
 }
 

@@ -62,7 +62,7 @@ func (c *crowd) expecting(n int, name func(i int) string) uuid.UUID {
 			}}},
 		}
 	}
-	_, err := c.automations.InsertAll(c.Context(), ws, all)
+	_, err := store.InsertAll(c.Context(), c.automations, ws, all)
 	require.NoError(c, err)
 	return ws
 }
@@ -82,7 +82,7 @@ func (c *crowd) events(ws uuid.UUID, n int) []broker.Event {
 // counted is how many events the automations of a workspace have counted together.
 func (c *crowd) counted(ws uuid.UUID) (n int) {
 	c.Helper()
-	buckets, err := c.buckets.Find(c.Context(), ws, nil, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	buckets, err := c.buckets.Find(c.Context(), ws, store.Query{Sort: bson.D{{Key: "_id", Value: 1}}})
 	require.NoError(c, err)
 	for _, b := range buckets {
 		n += int(b.GetCount())
@@ -92,7 +92,7 @@ func (c *crowd) counted(ws uuid.UUID) (n int) {
 
 func (c *crowd) waitingOf(ws uuid.UUID) int {
 	c.Helper()
-	n, err := c.deferredEvents.Count(c.Context(), ws, waitingFilter)
+	n, err := c.deferredEvents.Count(c.Context(), ws, store.Query{Filter: waitingFilter})
 	require.NoError(c, err)
 	return int(n)
 }
@@ -289,7 +289,7 @@ func TestAChangeReadsWhatItConcerns(t *testing.T) {
 	require.NoError(t, c.automations.DeleteMany(t.Context(), ws, bson.D{{Key: "_id", Value: store.Binary(deleted)}}))
 	a := proto.CloneOf(before[ids[2]].Message)
 	a.Id, a.Name = created.String(), "created"
-	_, err = c.automations.InsertAll(t.Context(), ws, []*orchv1.Automation{a})
+	_, err = store.InsertAll(t.Context(), c.automations, ws, []*orchv1.Automation{a})
 	require.NoError(t, err)
 
 	var batch []broker.Event
@@ -336,7 +336,7 @@ func TestABacklogKeepsTheOrder(t *testing.T) {
 		}
 		require.NoError(t, c.evaluator(heavy).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
 	}
-	found, err := c.deferredEvents.Find(t.Context(), heavy, waitingFilter, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	found, err := c.deferredEvents.Find(t.Context(), heavy, store.Query{Filter: waitingFilter, Sort: bson.D{{Key: "_id", Value: 1}}})
 	require.NoError(t, err)
 	bySequence := map[int64]string{}
 	for _, h := range found {

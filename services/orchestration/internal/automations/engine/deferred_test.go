@@ -8,13 +8,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // follower is an event of a size that follows an unknown one.
@@ -28,7 +28,7 @@ func follower(size int) *orchv1.ReceivedEvent {
 // stored is the number of events that the store has of those that follow others.
 func (c *crowd) stored(ws uuid.UUID) int {
 	c.Helper()
-	n, err := c.deferredEvents.Count(c.Context(), ws, followingFilter)
+	n, err := c.deferredEvents.Count(c.Context(), ws, store.Query{Filter: followingFilter})
 	require.NoError(c, err)
 	return int(n)
 }
@@ -77,7 +77,7 @@ func TestHeldEventsOfAnEarlierVersionAreReadInPages(t *testing.T) {
 	ws := c.workspace(1)
 	for range n {
 		e := follower(size)
-		_, err := c.deferredEvents.InsertAll(t.Context(), ws, []*orchv1.AutomationHold{{
+		_, err := store.InsertAll(t.Context(), c.deferredEvents, ws, []*orchv1.AutomationHold{{
 			Id: c.evaluator(ws).deferredID(uuid.MustParse(e.GetId())).String(), Event: e, Follows: e.GetFollows(), Received: noon.UnixMicro(),
 		}})
 		require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestIdleWorkspacesLeaveTheMemory(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
 	idle, waits, sampled := c.workspace(1), c.workspace(1), uuid.New()
-	_, err := c.automations.InsertAll(t.Context(), sampled, []*orchv1.Automation{{
+	_, err := store.InsertAll(t.Context(), c.automations, sampled, []*orchv1.Automation{{
 		Id: uuid.NewString(), Enabled: true, Trigger: &orchv1.Trigger{Kind: &orchv1.Trigger_Metric{Metric: &orchv1.MetricTrigger{
 			Id: uuid.NewString(), Metric: &orchv1.MetricTriggerQuery{},
 		}}},
@@ -160,7 +160,7 @@ func TestIdleWorkspacesLeaveTheMemory(t *testing.T) {
 	require.NoError(t, c.handle(t.Context(), c.events(idle, 1)))
 	require.EqualValues(t, 3, c.populated.Load())
 	require.Equal(t, 3, c.counted(idle))
-	n, err := c.deferredEvents.Count(t.Context(), waits, bson.D{})
+	n, err := c.deferredEvents.Count(t.Context(), waits, store.Query{})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 }

@@ -120,7 +120,7 @@ func New(deps Deps) *Engine {
 		buckets:        store.NewCollection(deps.Store, query.AutomationBucket, &orchv1.AutomationBucket{}),
 		deferredEvents: store.NewCollection(deps.Store, query.AutomationHold, &orchv1.AutomationHold{}),
 		actions:        store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
-		events:         store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(),
+		events:         store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs),
 		evaluators:     map[uuid.UUID]*workspaceEvaluator{},
 		firings:        NewCounter(time.Minute),
 		chained:        NewCounter(time.Hour),

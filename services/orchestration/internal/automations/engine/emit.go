@@ -18,6 +18,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // Emit implements trigger.Backend: it stores the action runs of firings and publishes what happened. All ids are made of
@@ -89,7 +90,7 @@ func (e *Engine) storeActionRuns(ctx context.Context, ws uuid.UUID, runs []*orch
 		}
 	}
 	for _, batch := range [][]*orchv1.AutomationActionRun{waiting, due} {
-		if _, err := e.actions.InsertAll(ctx, ws, batch); err != nil {
+		if _, err := store.InsertAll(ctx, e.actions, ws, batch); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -35,7 +36,7 @@ func TestTheFirstActionOfAFiringIsStoredLast(t *testing.T) {
 	})
 	require.Error(t, e.storeActionRuns(t.Context(), a.Workspace, runs))
 	due := func() (indexes []int32) {
-		found, err := e.actions.Find(t.Context(), a.Workspace, nil, bson.D{{Key: "index", Value: 1}}, 0, -1)
+		found, err := e.actions.Find(t.Context(), a.Workspace, store.Query{Sort: bson.D{{Key: "index", Value: 1}}})
 		require.NoError(t, err)
 		for _, run := range found {
 			indexes = append(indexes, run.GetIndex())

@@ -93,8 +93,9 @@ func (t *workspaceEvaluator) restoreDeferred(ctx context.Context) error {
 		filter := append(bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(last)}}}}, followingFilter...)
 		var page []*orchv1.AutomationHold
 		var err error
-		if page, more, err = t.engine.deferredEvents.FindWithin(ctx, t.ws, filter, store.Page{
-			Sort: bson.D{{Key: "_id", Value: 1}}, Limit: maxBatch, Bytes: maxReadBytes,
+		if page, more, err = t.engine.deferredEvents.Page(ctx, t.ws, store.Query{
+			Filter: filter,
+			Sort:   bson.D{{Key: "_id", Value: 1}}, Limit: maxBatch, Bytes: maxReadBytes,
 		}); err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (t *workspaceEvaluator) stored(ctx context.Context, id uuid.UUID) bool {
 	if t.engine.now().Sub(t.engine.started) > recentFor {
 		return false
 	}
-	n, err := t.engine.events.Count(ctx, t.ws, bson.D{{Key: "_id", Value: store.Binary(id)}})
+	n, err := t.engine.events.Count(ctx, t.ws, store.Query{Filter: bson.D{{Key: "_id", Value: store.Binary(id)}}})
 	return err == nil && n > 0
 }
 
@@ -244,7 +245,7 @@ func (t *workspaceEvaluator) saveDeferred(ctx context.Context, before map[uuid.U
 			})
 		}
 	}
-	if _, err := t.engine.deferredEvents.InsertAll(ctx, t.ws, added); err != nil {
+	if _, err := store.InsertAll(ctx, t.engine.deferredEvents, t.ws, added); err != nil {
 		return err
 	}
 	var released bson.A

@@ -51,7 +51,7 @@ func newFiring(t *testing.T) *firing {
 func (f *firing) workspace() uuid.UUID {
 	f.Helper()
 	ws := uuid.New()
-	_, err := f.automations.InsertAll(f.Context(), ws, []*orchv1.Automation{{
+	_, err := store.InsertAll(f.Context(), f.automations, ws, []*orchv1.Automation{{
 		Id: uuid.NewString(), Name: "a", Enabled: true, Trigger: &orchv1.Trigger{Kind: &orchv1.Trigger_Event{Event: &orchv1.EventTrigger{
 			Id: uuid.NewString(), Expect: []string{"go"}, Threshold: 1, Posture: orchv1.Posture_POSTURE_REACTIVE,
 		}}},
@@ -72,7 +72,7 @@ func (f *firing) send(ws uuid.UUID, e *orchv1.ReceivedEvent) broker.Event {
 // fired is how many action runs a workspace has.
 func (f *firing) fired(ws uuid.UUID) int {
 	f.Helper()
-	n, err := f.actions.Count(f.Context(), ws, bson.D{})
+	n, err := f.actions.Count(f.Context(), ws, store.Query{})
 	require.NoError(f, err)
 	return int(n)
 }
@@ -269,10 +269,10 @@ func TestFiringsOfDeletedAutomationsEnd(t *testing.T) {
 	f := newFiring(t)
 	deletedAutomation, deletedWorkspace, other := f.workspace(), f.workspace(), f.workspace()
 	for _, ws := range []uuid.UUID{deletedAutomation, deletedWorkspace, other} {
-		all, err := f.automations.Find(t.Context(), ws, nil, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+		all, err := f.automations.Find(t.Context(), ws, store.Query{Sort: bson.D{{Key: "_id", Value: 1}}})
 		require.NoError(t, err)
 		leaf := all[0].GetTrigger().GetEvent().GetId()
-		_, err = f.buckets.InsertAll(t.Context(), ws, []*orchv1.AutomationBucket{{
+		_, err = store.InsertAll(t.Context(), f.buckets, ws, []*orchv1.AutomationBucket{{
 			Id: trigger.BucketID(uuid.MustParse(leaf), nil).String(), AutomationId: all[0].GetId(), TriggerId: leaf, Unsettled: new(true),
 			Pending: []*orchv1.AutomationFiring{{Id: uuid.NewString(), Event: goEvent(uuid.New()), Triggered: noon.UnixMicro()}},
 		}})
@@ -286,7 +286,7 @@ func TestFiringsOfDeletedAutomationsEnd(t *testing.T) {
 	require.Zero(t, f.fired(deletedWorkspace))
 	require.Equal(t, 1, f.fired(other))
 	left := 0
-	require.NoError(t, f.buckets.EachAcross(t.Context(), bson.D{{Key: "unsettled", Value: true}}, func(uuid.UUID, *orchv1.AutomationBucket) error {
+	require.NoError(t, f.buckets.EachAcross(t.Context(), store.Query{Filter: bson.D{{Key: "unsettled", Value: true}}}, func(uuid.UUID, *orchv1.AutomationBucket) error {
 		left++
 		return nil
 	}))

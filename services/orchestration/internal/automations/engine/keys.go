@@ -44,6 +44,6 @@ func (t *workspaceEvaluator) admitKey(ctx context.Context, n *trigger.Node) bool
 }
 
 func (t *workspaceEvaluator) countKeys(ctx context.Context, automation uuid.UUID) (int, error) {
-	n, err := t.engine.buckets.Count(ctx, t.ws, bson.D{{Key: "automation_id", Value: store.Binary(automation)}})
+	n, err := t.engine.buckets.Count(ctx, t.ws, store.Query{Filter: bson.D{{Key: "automation_id", Value: store.Binary(automation)}}})
 	return int(n), err
 }

@@ -32,7 +32,7 @@ func (t *workspaceEvaluator) reload(ctx context.Context, ids []uuid.UUID) (err e
 	}
 	var changed []*trigger.Automation
 	pass := t.engine.Store.Pass(ctx, "compile an automation")
-	err = t.engine.automations.Each(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, func(a *orchv1.Automation) bool {
+	err = t.engine.automations.Each(ctx, t.ws, store.Query{Filter: filter, Sort: bson.D{{Key: "_id", Value: 1}}}, func(a *orchv1.Automation) bool {
 		one, err := trigger.Compile(t.ws, a, t.engine.Vocabulary)
 		if err == nil {
 			changed = append(changed, one)
@@ -80,7 +80,7 @@ func (t *workspaceEvaluator) settleChanges(ctx context.Context, before *trigger.
 // rearm sets the timers of an automation that was enabled again.
 func (t *workspaceEvaluator) rearm(ctx context.Context, automation uuid.UUID) error {
 	filter := bson.D{{Key: "automation_id", Value: store.Binary(automation)}, {Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
-	return t.engine.buckets.Each(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, func(b *orchv1.AutomationBucket) bool {
+	return t.engine.buckets.Each(ctx, t.ws, store.Query{Filter: filter, Sort: bson.D{{Key: "_id", Value: 1}}}, func(b *orchv1.AutomationBucket) bool {
 		t.engine.timers.set(t.ws, b)
 		return true
 	})

@@ -87,7 +87,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	e.Metrics.quarantined.Set(0)
 	e.started = e.now()
 	e.timers.reset()
-	err := e.buckets.EachAcross(ctx, bson.D{{Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
+	err := e.buckets.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
 		e.timers.set(ws, b)
 		return nil
 	})
@@ -96,10 +96,10 @@ func (e *Engine) prepare(ctx context.Context) error {
 	}
 	workspaces := map[uuid.UUID]bool{}
 	note := func(ws uuid.UUID) { workspaces[ws] = true }
-	if err := e.automations.EachWorkspace(ctx, bson.D{}, note); err != nil {
+	if err := store.EachOwner(ctx, e.automations, bson.D{}, note); err != nil {
 		return err
 	}
-	if err := e.deferredEvents.EachWorkspace(ctx, bson.D{}, note); err != nil {
+	if err := store.EachOwner(ctx, e.deferredEvents, bson.D{}, note); err != nil {
 		return err
 	}
 	for ws := range workspaces {
@@ -137,7 +137,7 @@ func (t *workspaceEvaluator) begin(ctx context.Context) error {
 // recover passes on firings that are committed and may not have been passed on.
 func (e *Engine) recover(ctx context.Context) error {
 	var left []*trigger.Record
-	err := e.buckets.EachAcross(ctx, bson.D{{Key: "unsettled", Value: true}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
+	err := e.buckets.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "unsettled", Value: true}}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
 		id, err := uuid.Parse(b.GetId())
 		if err != nil {
 			return nil //nolint:nilerr // It is not one of ours.

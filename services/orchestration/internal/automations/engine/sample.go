@@ -92,11 +92,12 @@ func (t *workspaceEvaluator) runEvents(ctx context.Context, n *trigger.Node, sin
 	filter = append(filter, bson.E{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since.UnixMicro()}}})
 	var events []trigger.RunEvent
 	size := 0
-	newest := store.Projection{
+	newest := store.Query{
+		Filter: filter,
 		Fields: []string{"event", "occurred", "resource", "related"}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}},
 	}
 	undecodable := t.engine.Store.Pass(ctx, "decode an event for a metric")
-	err = t.engine.events.EachProjected(ctx, t.ws, filter, newest, func(raw bson.Raw) bool {
+	err = store.EachRaw(ctx, t.engine.events, t.ws, newest, func(raw bson.Raw) bool {
 		e, err := t.engine.events.Decode(raw)
 		if err != nil {
 			return undecodable.Record(err, "workspace", t.ws) == nil

@@ -16,30 +16,30 @@ func insertAllTellsWhatIsTaken(t *testing.T, s *store.Store) {
 	t.Helper()
 	c, ws := flows(s), uuid.New()
 	flow := func(name string) *orchv1.Flow { return &orchv1.Flow{Id: uuid.NewString(), Name: name} }
-	taken, err := c.InsertAll(t.Context(), ws, nil)
+	taken, err := store.InsertAll(t.Context(), c, ws, nil)
 	require.NoError(t, err)
 	require.Empty(t, taken)
 	first := []*orchv1.Flow{flow("a"), flow("b")}
-	taken, err = c.InsertAll(t.Context(), ws, first)
+	taken, err = store.InsertAll(t.Context(), c, ws, first)
 	require.NoError(t, err)
 	require.Empty(t, taken)
 	require.NotNil(t, first[0].Created)
 
 	sameID := flow("e")
 	sameID.Id = first[0].GetId()
-	taken, err = c.InsertAll(t.Context(), ws, []*orchv1.Flow{flow("c"), flow("a"), flow("d"), sameID})
+	taken, err = store.InsertAll(t.Context(), c, ws, []*orchv1.Flow{flow("c"), flow("a"), flow("d"), sameID})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 3}, taken)
-	n, err := c.Count(t.Context(), ws, nil)
+	n, err := c.Count(t.Context(), ws, store.Query{})
 	require.NoError(t, err)
 	require.Equal(t, int64(4), n)
 
 	for workspace, want := range map[uuid.UUID]bool{ws: false, uuid.New(): true} {
-		occupied, err := c.Occupied(t.Context(), workspace, first[0].GetId())
+		occupied, err := store.Occupied(t.Context(), c, workspace, first[0].GetId())
 		require.NoError(t, err)
 		require.Equal(t, want, occupied)
 	}
-	occupied, err := c.Occupied(t.Context(), ws, uuid.NewString())
+	occupied, err := store.Occupied(t.Context(), c, ws, uuid.NewString())
 	require.NoError(t, err)
 	require.False(t, occupied)
 }
@@ -47,7 +47,7 @@ func insertAllTellsWhatIsTaken(t *testing.T, s *store.Store) {
 func replaceAllTellsWhetherItLost(t *testing.T, s *store.Store) {
 	t.Helper()
 	c, ws := flows(s), uuid.New()
-	_, err := c.InsertAll(t.Context(), ws, []*orchv1.Flow{{Id: uuid.NewString(), Name: "a"}, {Id: uuid.NewString(), Name: "b"}})
+	_, err := store.InsertAll(t.Context(), c, ws, []*orchv1.Flow{{Id: uuid.NewString(), Name: "a"}, {Id: uuid.NewString(), Name: "b"}})
 	require.NoError(t, err)
 	named := func(versions []store.Version[*orchv1.Flow], rename func(string) string) []store.Replacement[*orchv1.Flow] {
 		var all []store.Replacement[*orchv1.Flow]
@@ -59,7 +59,7 @@ func replaceAllTellsWhetherItLost(t *testing.T, s *store.Store) {
 		return all
 	}
 	read := func() (versions []store.Version[*orchv1.Flow], names []string) {
-		versions, err := c.FindVersions(t.Context(), ws, nil)
+		versions, err := store.FindVersions(t.Context(), c, ws, nil)
 		require.NoError(t, err)
 		for _, v := range versions {
 			names = append(names, v.Message.GetName())
@@ -68,21 +68,21 @@ func replaceAllTellsWhetherItLost(t *testing.T, s *store.Store) {
 	}
 	old, names := read()
 	require.ElementsMatch(t, []string{"a", "b"}, names)
-	_, complete, err := c.ReplaceAll(t.Context(), ws, named(old, func(name string) string { return name + "2" }))
+	_, complete, err := store.ReplaceAll(t.Context(), c, ws, named(old, func(name string) string { return name + "2" }))
 	require.NoError(t, err)
 	require.True(t, complete)
 
-	_, complete, err = c.ReplaceAll(t.Context(), ws, named(old, func(name string) string { return name + "3" }))
+	_, complete, err = store.ReplaceAll(t.Context(), c, ws, named(old, func(name string) string { return name + "3" }))
 	require.NoError(t, err)
 	require.False(t, complete, "they have been changed since")
 	versions, names := read()
 	require.ElementsMatch(t, []string{"a2", "b2"}, names)
 	require.Equal(t, old[0].Revision+1, versions[0].Revision)
 
-	_, complete, err = c.ReplaceAll(t.Context(), ws, named(versions, func(string) string { return "same" }))
+	_, complete, err = store.ReplaceAll(t.Context(), c, ws, named(versions, func(string) string { return "same" }))
 	require.NoError(t, err)
 	require.False(t, complete, "a name is taken")
-	_, complete, err = c.ReplaceAll(t.Context(), ws, nil)
+	_, complete, err = store.ReplaceAll(t.Context(), c, ws, nil)
 	require.NoError(t, err)
 	require.True(t, complete)
 

@@ -23,7 +23,7 @@ import (
 // the ids in other workspaces and of deletions there.
 func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 	t.Helper()
-	c := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).ClientIDs()
+	c := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs)
 	type key struct{ ws, id uuid.UUID }
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := t.Context()
@@ -58,19 +58,19 @@ func chosenIDsAreOfTheirWorkspace(t *testing.T, s *store.Store) {
 					want[k] = name
 				}
 			}
-			refused, err := c.InsertClientIDs(ctx, batch)
+			refused, err := store.InsertClientIDs(ctx, c, batch)
 			require.NoError(t, err)
 			require.Empty(t, refused)
 		}
 		got := map[key]string{}
 		for _, ws := range workspaces {
-			found, err := c.Find(ctx, ws, bson.D{}, query.EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), 0, -1)
+			found, err := c.Find(ctx, ws, store.Query{Sort: query.EventSort(orchv1.EventOrder_EVENT_ORDER_ASC)})
 			require.NoError(t, err)
 			for _, e := range found {
 				k := key{ws, uuid.MustParse(e.GetId())}
 				require.NotContains(t, got, k)
 				got[k] = e.GetEvent()
-				one, err := c.Find(ctx, ws, byID(ws, k.id), query.EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), 0, -1)
+				one, err := c.Find(ctx, ws, store.Query{Filter: byID(ws, k.id), Sort: query.EventSort(orchv1.EventOrder_EVENT_ORDER_ASC)})
 				require.NoError(t, err)
 				require.Len(t, one, 1)
 				require.Equal(t, e.GetEvent(), one[0].GetEvent())

@@ -25,7 +25,7 @@ func countsIncludeEarlierWrites(t *testing.T, s *store.Store) {
 	check := func() {
 		least, most := inserts.done.Load(), -deletes.done.Load()
 		for _, count := range []func() (int64, error){
-			func() (int64, error) { return c.Count(t.Context(), ws, bson.D{}) },
+			func() (int64, error) { return c.Count(t.Context(), ws, store.Query{}) },
 			func() (int64, error) { return s.Reader().Count(t.Context(), query.Flow, filter, 0) },
 		} {
 			n, err := count()
@@ -54,7 +54,7 @@ func countsIncludeEarlierWrites(t *testing.T, s *store.Store) {
 		})
 	}
 	group.Wait()
-	n, err := c.Count(t.Context(), ws, bson.D{})
+	n, err := c.Count(t.Context(), ws, store.Query{})
 	require.NoError(t, err)
 	require.Equal(t, inserts.done.Load()-deletes.done.Load(), n)
 }
@@ -70,7 +70,7 @@ func countsStopAtTheirLimit(t *testing.T, s *store.Store) {
 	}
 	filter := bson.D{{Key: "tags", Value: "counted"}}
 	for limit, want := range map[int64]int64{0: documents, 1: 1, documents - 1: documents - 1, documents: documents, documents + 1: documents} {
-		n, err := c.CountUpTo(t.Context(), ws, filter, limit)
+		n, err := c.Count(t.Context(), ws, store.Query{Filter: filter, Limit: limit})
 		require.NoError(t, err)
 		require.Equal(t, want, n, "limit %d", limit)
 	}

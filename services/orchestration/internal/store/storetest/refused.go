@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -17,7 +16,7 @@ import (
 // refusedDocumentsAreNamed: a document that the database refuses is named with its error, and the others are stored.
 func refusedDocumentsAreNamed(t *testing.T, s *store.Store) {
 	t.Helper()
-	c, ws := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).ClientIDs(), uuid.New()
+	c, ws := store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs), uuid.New()
 	const documents = 20
 	bad := map[int]bool{0: true, 7: true, 19: true}
 	var batch []store.ClientDocument
@@ -32,14 +31,14 @@ func refusedDocumentsAreNamed(t *testing.T, s *store.Store) {
 		batch = append(batch, store.ClientDocument{Workspace: ws, ID: id, Doc: doc})
 	}
 	for range 2 { // The second time, the others are there.
-		refused, err := c.InsertClientIDs(t.Context(), batch)
+		refused, err := store.InsertClientIDs(t.Context(), c, batch)
 		require.NoError(t, err)
 		require.Len(t, refused, len(bad))
 		for _, r := range refused {
 			require.True(t, bad[r.Position], r.Position)
 			require.True(t, store.IsPermanent(r.Err), r.Err)
 		}
-		n, err := c.Count(t.Context(), ws, bson.D{})
+		n, err := c.Count(t.Context(), ws, store.Query{})
 		require.NoError(t, err)
 		require.EqualValues(t, documents-len(bad), n)
 	}

@@ -52,28 +52,28 @@ func idsOfDeletedDocumentsStartOtherVersions(t *testing.T, s *store.Store) {
 		},
 		"ReplaceAll": func(t *testing.T, _ uuid.UUID, meanwhile func()) {
 			t.Helper()
-			read, err := c.FindVersions(t.Context(), ws, bson.D{{Key: "tags", Value: "first"}})
+			read, err := store.FindVersions(t.Context(), c, ws, bson.D{{Key: "tags", Value: "first"}})
 			require.NoError(t, err)
 			meanwhile()
-			_, complete, err := c.ReplaceAll(t.Context(), ws, []store.Replacement[*orchv1.Flow]{{Read: read[0], Next: tag(read[0].Message, "changed").Message}})
+			_, complete, err := store.ReplaceAll(t.Context(), c, ws, []store.Replacement[*orchv1.Flow]{{Read: read[0], Next: tag(read[0].Message, "changed").Message}})
 			require.NoError(t, err)
 			require.False(t, complete)
 		},
 		"ChangeAll": func(t *testing.T, _ uuid.UUID, meanwhile func()) {
 			t.Helper()
-			read, err := c.FirstOfAll(t.Context(), bson.D{{Key: "ws", Value: store.Binary(ws)}, {Key: "tags", Value: "first"}}, bson.D{{Key: "_id", Value: 1}}, 1)
+			read, err := c.FindAcross(t.Context(), store.Query{Filter: bson.D{{Key: "ws", Value: store.Binary(ws)}, {Key: "tags", Value: "first"}}, Sort: bson.D{{Key: "_id", Value: 1}}, Limit: 1})
 			require.NoError(t, err)
 			meanwhile()
-			complete, err := c.ChangeAll(t.Context(), []store.Update[*orchv1.Flow]{{Read: read[0], Change: tag(read[0].Message, "changed")}})
+			complete, err := store.ChangeAll(t.Context(), c, []store.Update[*orchv1.Flow]{{Read: read[0], Change: tag(read[0].Message, "changed")}})
 			require.NoError(t, err)
 			require.False(t, complete)
 		},
 		"DeleteVersions": func(t *testing.T, _ uuid.UUID, meanwhile func()) {
 			t.Helper()
-			read, err := c.Oldest(t.Context(), ws, bson.D{{Key: "tags", Value: "first"}}, "name", false, []string{"name"}, 1)
+			read, err := store.Oldest(t.Context(), c, ws, bson.D{{Key: "tags", Value: "first"}}, "name", false, []string{"name"}, 1)
 			require.NoError(t, err)
 			meanwhile()
-			boxes, err := c.DeleteVersions(t.Context(), ws, read, func(*orchv1.Flow) []store.Effect { return nil })
+			boxes, err := store.DeleteVersions(t.Context(), c, ws, read, func(*orchv1.Flow) []store.Effect { return nil })
 			require.NoError(t, err)
 			require.Empty(t, boxes)
 		},
@@ -117,12 +117,12 @@ func documentsWithoutATokenChange(t *testing.T, s *store.Store) {
 		require.NoError(t, err)
 		require.Len(t, got.GetTags(), n+1)
 	}
-	read, err := c.FindVersions(t.Context(), ws, bson.D{{Key: "_id", Value: store.Binary(insert())}})
+	read, err := store.FindVersions(t.Context(), c, ws, bson.D{{Key: "_id", Value: store.Binary(insert())}})
 	require.NoError(t, err)
-	next, complete, err := c.ReplaceAll(t.Context(), ws, []store.Replacement[*orchv1.Flow]{{Read: read[0], Next: tag(read[0].Message, "a").Message}})
+	next, complete, err := store.ReplaceAll(t.Context(), c, ws, []store.Replacement[*orchv1.Flow]{{Read: read[0], Next: tag(read[0].Message, "a").Message}})
 	require.NoError(t, err)
 	require.True(t, complete)
-	boxes, err := c.DeleteVersions(t.Context(), ws, next, func(*orchv1.Flow) []store.Effect { return nil })
+	boxes, err := store.DeleteVersions(t.Context(), c, ws, next, func(*orchv1.Flow) []store.Effect { return nil })
 	require.NoError(t, err)
 	require.Len(t, boxes, 1)
 	require.NoError(t, c.Delete(t.Context(), ws, insert(), func(*orchv1.Flow) ([]store.Effect, error) { return nil, nil }))

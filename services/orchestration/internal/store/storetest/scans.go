@@ -33,7 +33,7 @@ func scansLeaveOutUndecodableDocuments(t *testing.T, s *store.Store) {
 		}
 		return list
 	}
-	all, err := c.AllAcross(t.Context(), nil)
+	all, err := store.AllAcross(t.Context(), c, nil)
 	require.NoError(t, err)
 	require.Len(t, all, documents)
 
@@ -43,17 +43,17 @@ func scansLeaveOutUndecodableDocuments(t *testing.T, s *store.Store) {
 		require.NoError(t, s.UpdateMany(t.Context(), query.Flow, other, bson.D{{Key: "name", Value: name}}, newer))
 	}
 	byName := bson.D{{Key: "name", Value: 1}}
-	require.Equal(t, []string{"1", "2"}, names(c.FirstOfAll(t.Context(), nil, byName, 2)), "a page is full while there are more")
-	require.Equal(t, []string{"1", "2", "4", "5", "6", "7", "8"}, names(c.FirstOfAll(t.Context(), nil, byName, documents)))
+	require.Equal(t, []string{"1", "2"}, names(c.FindAcross(t.Context(), store.Query{Sort: byName, Limit: 2})), "a page is full while there are more")
+	require.Equal(t, []string{"1", "2", "4", "5", "6", "7", "8"}, names(c.FindAcross(t.Context(), store.Query{Sort: byName, Limit: documents})))
 	seen := map[uuid.UUID]int{}
-	require.NoError(t, c.EachAcross(t.Context(), nil, func(ws uuid.UUID, _ *orchv1.Flow) error { seen[ws]++; return nil }))
+	require.NoError(t, c.EachAcross(t.Context(), store.Query{}, func(ws uuid.UUID, _ *orchv1.Flow) error { seen[ws]++; return nil }))
 	require.Equal(t, map[uuid.UUID]int{ws: 6, other: 1}, seen)
-	all, err = c.AllAcross(t.Context(), nil)
+	all, err = store.AllAcross(t.Context(), c, nil)
 	require.Error(t, err, "it is for decisions that need every document")
 	require.Len(t, all, documents-2)
 }
 
-// readsEndAtTheirSize: a page of FindWithin ends before it exceeds its bytes, and has at least one document.
+// readsEndAtTheirSize: Page ends before it exceeds its bytes, and has at least one document.
 func readsEndAtTheirSize(t *testing.T, s *store.Store) {
 	t.Helper()
 	c, ws := flows(s), uuid.New()
@@ -63,24 +63,25 @@ func readsEndAtTheirSize(t *testing.T, s *store.Store) {
 		require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: uuid.NewString(), Name: name}))
 	}
 	for _, test := range []struct {
-		limit, size, want int
-		more              bool
+		limit      int64
+		size, want int
+		more       bool
 	}{
 		{100, 3*size + size/2, 3, true},
 		{100, 1, 1, true},
 		{2, 100 * size, 2, true},
 		{documents, 100 * size, documents, false},
 	} {
-		found, more, err := c.FindWithin(t.Context(), ws, nil, store.Page{Sort: bson.D{{Key: "name", Value: 1}}, Limit: test.limit, Bytes: test.size})
+		found, more, err := c.Page(t.Context(), ws, store.Query{Sort: bson.D{{Key: "name", Value: 1}}, Limit: test.limit, Bytes: test.size})
 		require.NoError(t, err)
 		require.Len(t, found, test.want)
 		require.Equal(t, test.more, more)
 		require.Equal(t, "0", found[0].GetName()[:1])
 	}
-	_, more, err := c.FindWithin(t.Context(), uuid.New(), nil, store.Page{Sort: bson.D{{Key: "name", Value: 1}}, Limit: 1, Bytes: 1})
+	_, more, err := c.Page(t.Context(), uuid.New(), store.Query{Sort: bson.D{{Key: "name", Value: 1}}, Limit: 1, Bytes: 1})
 	require.NoError(t, err)
 	require.False(t, more)
 	seen := map[uuid.UUID]int{}
-	require.NoError(t, c.EachWorkspace(t.Context(), nil, func(ws uuid.UUID) { seen[ws]++ }))
+	require.NoError(t, store.EachOwner(t.Context(), c, nil, func(ws uuid.UUID) { seen[ws]++ }))
 	require.Equal(t, map[uuid.UUID]int{ws: documents}, seen)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -59,8 +58,8 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-func flows(s *store.Store) *store.Collection[*orchv1.Flow] {
-	return store.NewCollection(s, query.Flow, &orchv1.Flow{})
+func flows(s *store.Store, opts ...store.Option) *store.Collection[*orchv1.Flow] {
+	return store.NewCollection(s, query.Flow, &orchv1.Flow{}, opts...)
 }
 
 func insertStampsAndRefusesDuplicates(t *testing.T, s *store.Store) {
@@ -115,7 +114,7 @@ func mutateLosesNoUpdate(t *testing.T, s *store.Store) {
 		})
 	}
 	group.Wait()
-	read, revision, err := c.GetRevision(t.Context(), ws, key)
+	read, revision, err := store.GetRevision(t.Context(), c, ws, key)
 	require.NoError(t, err)
 	require.Len(t, read.GetTags(), written, "every change that was made is there")
 	require.Equal(t, int64(written+1), revision, "revisions have no gap")
@@ -131,7 +130,7 @@ func decisionsOwnErrorsAndNoChange(t *testing.T, s *store.Store) {
 	require.ErrorIs(t, err, no)
 	_, err = c.Mutate(t.Context(), ws, key, func(*orchv1.Flow, int64) (*store.Change[*orchv1.Flow], error) { return nil, nil })
 	require.NoError(t, err)
-	_, revision, err := c.GetRevision(t.Context(), ws, key)
+	_, revision, err := store.GetRevision(t.Context(), c, ws, key)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), revision)
 	_, err = c.Mutate(t.Context(), ws, uuid.New(), func(*orchv1.Flow, int64) (*store.Change[*orchv1.Flow], error) { return nil, nil })
@@ -175,11 +174,11 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	due, err := s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
 	require.NoError(t, err)
 	require.Equal(t, []store.DueOutbox{{DocumentKey: document, Oldest: pending[0].At.Truncate(time.Microsecond)}}, due)
-	found, err := c.WithPending(t.Context(), ws, pending[2].ID)
+	found, err := store.WithPending(t.Context(), c, ws, pending[2].ID)
 	require.NoError(t, err)
 	require.Equal(t, key.String(), found.GetId())
 	for _, absent := range []struct{ ws, effect uuid.UUID }{{uuid.New(), pending[2].ID}, {ws, uuid.New()}} {
-		_, err = c.WithPending(t.Context(), absent.ws, absent.effect)
+		_, err = store.WithPending(t.Context(), c, absent.ws, absent.effect)
 		require.ErrorIs(t, err, store.ErrNotFound)
 	}
 	boxes, err := s.PendingOf(t.Context(), query.Flow, []store.DocumentKey{document, {Workspace: ws, ID: uuid.New()}})
@@ -286,7 +285,7 @@ func deletedLeavesItsWorkspaceAtOnce(t *testing.T, s *store.Store) {
 	_, err := c.Get(t.Context(), ws, key)
 	require.ErrorIs(t, err, store.ErrNotFound)
 	require.ErrorIs(t, c.Delete(t.Context(), ws, key, func(*orchv1.Flow) ([]store.Effect, error) { return nil, nil }), store.ErrNotFound)
-	n, err := c.Count(t.Context(), ws, bson.D{})
+	n, err := c.Count(t.Context(), ws, store.Query{})
 	require.NoError(t, err)
 	require.Zero(t, n)
 	pending, err := s.Pending(t.Context(), query.Flow, store.DocumentKey{ID: key})

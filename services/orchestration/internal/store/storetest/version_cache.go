@@ -16,7 +16,7 @@ import (
 // the second store is based on the stored version.
 func whatIsRememberedIsWhatIsStored(t *testing.T, s *store.Store) {
 	t.Helper()
-	theirs, ours, ws, key := flows(s), flows(s).WithVersionCache(), uuid.New(), uuid.New()
+	theirs, ours, ws, key := flows(s), flows(s, store.VersionCache), uuid.New(), uuid.New()
 	tag := func(c *store.Collection[*orchv1.Flow], tag string) (seen *orchv1.Flow) {
 		_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
 			seen = proto.Clone(current).(*orchv1.Flow)

@@ -10,13 +10,14 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
 // DisableAllowlists disables the enforcement of all allowlists and returns how many there were. The lists are kept. Each
 // account gets an audit event.
 func (s *Service) DisableAllowlists(ctx context.Context) (int, error) {
-	all, err := s.registry.Accounts.AllAcross(ctx, nil)
+	all, err := store.AllAcross(ctx, s.registry.Accounts, nil)
 	opened := 0
 	pass := s.registry.Store.Pass(ctx, "open the allowlist of an account")
 	for _, one := range all {

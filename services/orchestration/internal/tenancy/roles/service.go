@@ -20,6 +20,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
@@ -94,7 +95,7 @@ func (s *Service) ReadWorkspaceRoles(ctx context.Context, r *orchv1.ReadWorkspac
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.registry.Roles.FindAll(ctx, info.Account, bson.D{}, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}})
+	own, err := s.registry.Roles.Find(ctx, info.Account, store.Query{Sort: bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, Bytes: store.MaxAnswerBytes})
 	if err != nil {
 		return nil, err
 	}

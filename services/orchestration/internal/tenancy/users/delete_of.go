@@ -19,7 +19,7 @@ import (
 // and do not administer the server: nobody could manage them, and their e-mail addresses would stay taken.
 func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
 	reg := s.registry
-	return reg.Memberships.Drain(ctx, account, nil, func(id uuid.UUID) error {
+	return store.Drain(ctx, reg.Memberships, account, nil, func(id uuid.UUID) error {
 		m, err := reg.Memberships.Get(ctx, account, id)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (s *Service) deleteHomeless(ctx context.Context, account uuid.UUID, m *orch
 	if err != nil {
 		return err
 	}
-	memberships, err := reg.Memberships.AllAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
+	memberships, err := store.AllAcross(ctx, reg.Memberships, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
 	elsewhere := func(m store.Owned[*orchv1.AccountMembership]) bool { return m.Workspace != account }
 	if err != nil || slices.ContainsFunc(memberships, elsewhere) {
 		return err

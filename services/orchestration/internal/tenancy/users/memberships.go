@@ -109,7 +109,7 @@ func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAcco
 		return nil, err
 	}
 	reg := s.registry
-	members, err := reg.Memberships.FindAll(ctx, info.Account, bson.D{}, bson.D{{Key: "_id", Value: 1}})
+	members, err := reg.Memberships.Find(ctx, info.Account, store.Query{Sort: bson.D{{Key: "_id", Value: 1}}, Bytes: store.MaxAnswerBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Service) keepsOwner(ctx context.Context, account uuid.UUID, m *orchv1.A
 	if m.GetAccountRoleId() != access.AccountOwner {
 		return nil
 	}
-	members, err := s.registry.Memberships.Find(ctx, account, bson.D{}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	members, err := s.registry.Memberships.Find(ctx, account, store.Query{Sort: bson.D{{Key: "_id", Value: 1}}})
 	if err != nil {
 		return err
 	}

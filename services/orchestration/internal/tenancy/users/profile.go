@@ -103,7 +103,7 @@ func (s *Service) ReadMyWorkspaces(ctx context.Context, _ *emptypb.Empty) (*orch
 		if mine != nil {
 			filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: mine}}}}
 		}
-		found, err := s.registry.Workspaces.FindAll(ctx, id, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}})
+		found, err := s.registry.Workspaces.Find(ctx, id, store.Query{Filter: filter, Sort: bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, Bytes: store.MaxAnswerBytes})
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (s *Service) myAccounts(ctx context.Context, info request.Info) ([]uuid.UUI
 	var ids []uuid.UUID
 	switch {
 	case !info.Caller.Known():
-		err := s.registry.Accounts.Each(ctx, tenancy.Server, bson.D{}, bson.D{{Key: "handle", Value: 1}}, func(a *orchv1.Account) bool {
+		err := s.registry.Accounts.Each(ctx, tenancy.Server, store.Query{Sort: bson.D{{Key: "handle", Value: 1}}}, func(a *orchv1.Account) bool {
 			ids = append(ids, uuid.MustParse(a.GetId()))
 			return true
 		})
@@ -130,7 +130,7 @@ func (s *Service) myAccounts(ctx context.Context, info request.Info) ([]uuid.UUI
 	case info.Caller.ServiceAccount:
 		return []uuid.UUID{info.Account}, nil
 	}
-	err := s.registry.Memberships.EachAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(info.Caller.Actor)}},
+	err := s.registry.Memberships.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "actor_id", Value: store.Binary(info.Caller.Actor)}}},
 		func(account uuid.UUID, _ *orchv1.AccountMembership) error {
 			ids = append(ids, account)
 			return nil
