@@ -23,20 +23,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest/mongod"
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
 var importRuns = flag.Int("import.runs", 50_000, "flow runs of the Prefect databases that TestImportPrefect imports")
 
-// TestImportPrefect imports databases that the Python server made, on SQLite and on PostgreSQL. It kills an import in the middle and
-// continues it, and compares the responses of both servers field by field on a sample. It prints how long an import takes.
+// TestImportPrefect imports databases that the Python server made, on SQLite and on PostgreSQL, into a data directory and into a MongoDB
+// server. It kills an import in the middle and continues it, and compares the responses of both servers field by field on a sample. It
+// prints how long an import takes.
 func TestImportPrefect(t *testing.T) {
 	environment := os.Getenv("ORCH_TEST_PREFECT")
 	if environment == "" {
 		t.Skip("ORCH_TEST_PREFECT names no environment with the Python server")
 	}
+	program, err := mongod.Find()
+	if !errors.Is(err, mongod.ErrMissing) {
+		require.NoError(t, err)
+	}
 	t.Run("sqlite", func(t *testing.T) {
-		i := &prefectImport{t: t, environment: environment, home: t.TempDir()}
+		i := &prefectImport{t: t, environment: environment, home: t.TempDir(), mongod: program}
 		path := filepath.Join(i.home, "prefect.db")
 		i.database, i.driver = "sqlite:///"+path, "sqlite+aiosqlite:///"+path
 		i.verify()
@@ -48,7 +54,7 @@ func TestImportPrefect(t *testing.T) {
 		}
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, stop()) })
-		i := &prefectImport{t: t, environment: environment, home: t.TempDir(), database: url}
+		i := &prefectImport{t: t, environment: environment, home: t.TempDir(), mongod: program, database: url}
 		i.driver = strings.Replace(url, "postgresql:", "postgresql+asyncpg:", 1)
 		i.verify()
 	})
@@ -58,6 +64,7 @@ func TestImportPrefect(t *testing.T) {
 type prefectImport struct {
 	t                 *testing.T
 	environment, home string
+	mongod            string // The program of a MongoDB server; empty without one.
 	database          string // As `orch import prefect` takes it.
 	driver            string // As the Python server takes it.
 	reference, ours   string
@@ -67,32 +74,81 @@ func (i *prefectImport) verify() {
 	i.python(filepath.Join(i.environment, "bin", "python"),
 		filepath.Join("..", "..", "services", "standalone", "internal", "prefectdb", "testdata", "generate.py"), i.driver, fmt.Sprint(*importRuns))
 
-	whole := filepath.Join(i.home, "whole")
-	began := time.Now()
-	report, cpu := i.orch(whole)
-	i.t.Logf("%d flow runs: %s, %s of processor time\n%s", *importRuns, time.Since(began).Round(100*time.Millisecond), cpu.Round(100*time.Millisecond), report)
-	require.NotContains(i.t, report, "refused:")
+	targets := []importTarget{i.directory("whole"), i.directory("killed")}
+	if i.mongod != "" {
+		targets = append(targets, i.mongoDB())
+	}
+	for _, target := range targets {
+		if target.name == "killed" {
+			i.kill(target)
+		}
+		began := time.Now()
+		report, cpu := i.orch(target)
+		i.t.Logf("%s: %d flow runs: %s, %s of processor time\n%s",
+			target.name, *importRuns, time.Since(began).Round(100*time.Millisecond), cpu.Round(100*time.Millisecond), report)
+		require.NotContains(i.t, report, "refused:")
+	}
 
-	killed := filepath.Join(i.home, "killed")
-	p := Start(i.t, "orch import", nil, programs.Path("orch"), "import", "prefect", "--from", i.database, "--data-dir", killed)
+	i.startReference()
+	for _, target := range targets {
+		server := target.start()
+		i.ours = server.API()
+		for _, q := range i.questions() {
+			i.compare(target.name, q)
+		}
+		server.Stop(i.t)
+	}
+}
+
+// importTarget is where an import stores the data.
+type importTarget struct {
+	name string
+	// flags and env are for `orch import prefect`.
+	flags, env []string
+	// start starts a server with the data.
+	start func() *Orch
+}
+
+// directory is a new data directory of the single binary.
+func (i *prefectImport) directory(name string) importTarget {
+	dir := filepath.Join(i.home, name)
+	return importTarget{
+		name: name, flags: []string{"--data-dir", dir},
+		start: func() *Orch { return StartSingle(i.t, programs, dir) },
+	}
+}
+
+// mongoDB is a new MongoDB server for the three services.
+func (i *prefectImport) mongoDB() importTarget {
+	dir, err := mongod.TempDir()
+	require.NoError(i.t, err)
+	i.t.Cleanup(func() { require.NoError(i.t, os.RemoveAll(dir)) })
+	store, err := mongod.Start(i.t.Context(), i.mongod, dir)
+	require.NoError(i.t, err)
+	i.t.Cleanup(store.Stop)
+	infra := StartInfra(i.t, programs, filepath.Join(i.home, "infra"))
+	return importTarget{
+		name: "mongodb", flags: []string{"--to", store.URI},
+		env: []string{"ORCH_SECRETS_KEY_FILE=" + filepath.Join(infra.dataDir, "secrets.key")},
+		start: func() *Orch {
+			return StartServices(i.t, programs, infra, "ORCH_MONGODB_URI="+store.URI, "ORCH_VOCABULARY=prefect")
+		},
+	}
+}
+
+// kill starts an import and ends it in the middle by SIGKILL.
+func (i *prefectImport) kill(target importTarget) {
+	p := Start(i.t, "orch import", target.env, programs.Path("orch"), i.command(target)...)
 	ctx, cancel := context.WithTimeout(i.t.Context(), 10*time.Minute)
 	defer cancel()
 	_, err := p.LineWith(ctx, "task runs")
 	require.NoError(i.t, err)
 	p.Kill()
-	continued, _ := i.orch(killed)
-	require.NotContains(i.t, continued, "refused:")
-	i.t.Logf("continued after kill -9:\n%s", continued)
+}
 
-	i.startReference()
-	for name, dir := range map[string]string{"whole": whole, "killed": killed} {
-		server := StartSingle(i.t, programs, dir)
-		i.ours = server.API()
-		for _, q := range i.questions() {
-			i.compare(name, q)
-		}
-		server.Stop(i.t)
-	}
+// command are the arguments of an import.
+func (i *prefectImport) command(target importTarget) []string {
+	return append([]string{"import", "prefect", "--from", i.database}, target.flags...)
 }
 
 // python runs a program of the environment.
@@ -104,8 +160,9 @@ func (i *prefectImport) python(program string, args ...string) {
 }
 
 // orch runs an import to its end.
-func (i *prefectImport) orch(dir string) (report string, cpu time.Duration) {
-	cmd := exec.CommandContext(i.t.Context(), programs.Path("orch"), "import", "prefect", "--from", i.database, "--data-dir", dir)
+func (i *prefectImport) orch(target importTarget) (report string, cpu time.Duration) {
+	cmd := exec.CommandContext(i.t.Context(), programs.Path("orch"), i.command(target)...)
+	cmd.Env = append(os.Environ(), target.env...)
 	var out, progress bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &progress
 	require.NoError(i.t, cmd.Run(), "%s%s", out.String(), progress.String())
@@ -247,8 +304,10 @@ func plain(v any, except []string) any {
 	return v
 }
 
+// idOf is the id of a resource, or the type that a block schema refers to: the Python server has no order of a field's types.
 func idOf(v any) string {
 	resource, _ := v.(map[string]any)
 	id, _ := resource["id"].(string)
-	return id
+	slug, _ := resource["block_type_slug"].(string)
+	return cmp.Or(id, slug)
 }
