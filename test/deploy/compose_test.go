@@ -75,7 +75,7 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 	for name, variables := range map[string][]string{
 		"as it is": nil,
 		"open to others": {
-			"ORCH_AUTH_BASIC=admin:a-long-random-secret", "ORCH_BIND=0.0.0.0", "ORCH_VOCABULARY=prefect",
+			"ORCH_AUTH_BASIC=admin:a-long-random-secret", "ORCH_BIND=0.0.0.0", "ORCH_PORT=80", "ORCH_VOCABULARY=prefect",
 			"ORCH_NATS_PASSWORD_HOOKS=other", "ORCH_PUBLIC_URL=https://orch.example.com", "ORCH_LOG_LEVEL=debug",
 			"ORCH_TRUSTED_PROXIES=10.0.0.7", "ORCH_HOOKS_TRUSTED_PROXIES=172.18.0.0/16,172.19.0.0/16",
 			"ORCH_ALLOWED_HOSTS=orch.lan", "ORCH_CORS_ORIGINS=https://ui.example.com",

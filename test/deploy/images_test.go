@@ -11,7 +11,7 @@ import (
 )
 
 // foreignImage matches the images of others in a deployment file: those of the services belong to the operator's registry.
-var foreignImage = regexp.MustCompile(`(?m)^(?:\s*(?:- )?image: |# syntax=|FROM (?:--platform=\S+ )?)(?:docker\.io/library/)?([^\s@]+)(?:@(\S+))?`)
+var foreignImage = regexp.MustCompile(`(?m)^(?:\s*(?:- )?image: |FROM (?:--platform=\S+ )?)(?:docker\.io/library/)?([^\s@]+)(?:@(\S+))?`)
 
 // TestForeignImagesArePinned: every foreign image is in deploy/images.txt with an exact version, and has its digest once it is known.
 func TestForeignImagesArePinned(t *testing.T) {
