@@ -18,7 +18,12 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/services/standalone"
 )
 
 // chartOf loads the chart.
@@ -137,6 +142,65 @@ func TestHelmObjectsAreValid(t *testing.T) {
 	}
 }
 
+// Without a mode the chart describes the single binary: one pod that is confined, starts with its settings and keeps its data, with a
+// password of its own.
+func TestHelmIsASingleNodeByDefault(t *testing.T) {
+	t.Parallel()
+	image := map[string]any{"registry": "registry.example.com", "tag": "1.2.3"}
+	single := func(t *testing.T, values map[string]any) []runtime.Object {
+		t.Helper()
+		rendered, err := render(t, values)
+		require.NoError(t, err)
+		all := decode(t, rendered)
+		requireRestricted(t, all)
+		require.Empty(t, named[*appsv1.Deployment](all))
+		return all
+	}
+	t.Run("its settings", func(t *testing.T) {
+		t.Parallel()
+		all := single(t, map[string]any{"image": image})
+		pod := named[*appsv1.StatefulSet](all)["orch"].Spec.Template.Spec.Containers[0]
+		require.Equal(t, "registry.example.com/orch:1.2.3", pod.Image)
+		password := string(named[*corev1.Secret](all)["orch"].Data["auth-basic"])
+		require.Regexp(t, `^admin:[A-Za-z0-9]{32}$`, password)
+		variables := maps.Clone(named[*corev1.ConfigMap](all)["orch"].Data)
+		for _, variable := range pod.Env {
+			switch {
+			case variable.Name == goMemLimit:
+				requireRoom(t, variable.Value, pod.Resources.Limits.Memory().Value())
+			case variable.ValueFrom != nil:
+				require.Equal(t, "orch", variable.ValueFrom.SecretKeyRef.Name)
+				variables[variable.Name] = password
+			}
+		}
+		fields, err := config.Fields[standalone.Config]()
+		require.NoError(t, err)
+		for name := range variables {
+			require.True(t, slices.ContainsFunc(fields, func(f config.Field) bool { return f.Name == name }), name)
+		}
+		loaded, err := config.LoadFrom[standalone.Config](variables)
+		require.NoError(t, err)
+		require.Equal(t, loaded.DataDir, pod.VolumeMounts[0].MountPath)
+	})
+	t.Run("a Secret of the operator", func(t *testing.T) {
+		t.Parallel()
+		all := single(t, map[string]any{"image": image, "single": map[string]any{"authSecret": "mine"}})
+		require.Empty(t, named[*corev1.Secret](all))
+	})
+	t.Run("API keys", func(t *testing.T) {
+		t.Parallel()
+		all := single(t, map[string]any{"image": image, "config": map[string]any{"ORCH_AUTH": "keys"}})
+		require.Empty(t, named[*corev1.Secret](all))
+	})
+	t.Run("its Ingress", func(t *testing.T) {
+		t.Parallel()
+		all := single(t, map[string]any{"image": image, "ingress": map[string]any{"enabled": true, "host": "orch.example.com"}})
+		ingresses := named[*networkingv1.Ingress](all)
+		require.Len(t, ingresses, 1)
+		require.Contains(t, named[*corev1.Service](all), ingresses["orch"].Spec.Rules[0].HTTP.Paths[0].Backend.Service.Name)
+	})
+}
+
 // A changed setting changes the pod templates of the services that have it.
 func TestHelmConfigurationIsHashed(t *testing.T) {
 	t.Parallel()
@@ -170,6 +234,8 @@ func TestHelmRefusesValues(t *testing.T) {
 		"ingress.host":                     {"ingress": map[string]any{"enabled": true}},
 		"lower":                            {"config": map[string]any{"lower": "case"}},
 		"monitoring":                       {"monitoring": true},
+		"mode":                             {"mode": "double"},
+		"replicas":                         {"single": map[string]any{"replicas": 3}},
 	} {
 		values := productionValues(t)
 		maps.Copy(values, change)
