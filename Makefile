@@ -37,7 +37,7 @@ build: ## build every command into bin/
 up: ## start the three services, NATS and MongoDB in containers (Docker)
 	tools/compose-secrets .env
 	docker compose up --build --detach --wait
-	@echo 'Orch answers on http://127.0.0.1:4200 (API below /api, webhooks below /hooks). Stop it with: make down'
+	@echo "Orch answers on http://$$(docker compose port gateway 4200) (API below /api, webhooks below /hooks). Stop it with: make down"
 
 # The tag of images, which may not have a plus sign.
 TAG ?= $(subst +,-,$(VERSION))
@@ -47,14 +47,18 @@ pin-images: ## pin the foreign images of the deployment files by the digests tha
 	tools/pin-images
 
 .PHONY: images
-images: ## build the services' images for PLATFORMS (this machine's) and push them: make images REGISTRY=registry.example.com/orch
+images: ## build the images of all programs for PLATFORMS (this machine's) and push them: make images REGISTRY=registry.example.com/orch
 	@docker buildx version > /dev/null || { echo 'images needs Docker with buildx'; exit 1; }
 	@test -n "$(REGISTRY)" || test -n "$(LOAD)" || { echo 'name your registry: make images REGISTRY=…, or LOAD=1 for this machine alone'; exit 1; }
-	for service in gateway hooks orchestration; do \
+	for service in orch gateway hooks orchestration; do \
 		docker buildx build --file deploy/docker/Dockerfile --build-arg SERVICE=$$service --build-arg VERSION=$(VERSION) \
-			$(if $(PLATFORMS),--platform $(PLATFORMS)) --tag $(or $(REGISTRY),localhost)/orch-$$service:$(TAG) \
+			$(if $(PLATFORMS),--platform $(PLATFORMS)) --tag $(or $(REGISTRY),localhost)/orch$$([ $$service = orch ] || echo -$$service):$(TAG) \
 			$(if $(LOAD),--load,--push --provenance=true --sbom=true) . || exit 1; \
 	done
+
+.PHONY: release-snapshot
+release-snapshot: $(BIN)/nfpm $(BIN)/cyclonedx-gomod ## make the files of a release in dist/: archives, deb, rpm, SBOM, checksums; VERSION=1.2.3 PLATFORMS="linux/amd64"
+	VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' tools/release dist
 
 .PHONY: down
 down: ## stop the containers; the data stays in its volumes
@@ -123,6 +127,16 @@ e2e-cluster: ## run ten hosts in network namespaces under load, kill, cut off an
 	ORCH_TEST_CLUSTER=1 ORCH_TEST_CLUSTER_LOAD=$(or $(CLUSTER_LOAD),20s) \
 		go test -count=1 -v -timeout=20m -tags=e2e -run='^TestCluster' $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-compose
+e2e-compose: ## start docker-compose.yml from nothing, kill each container under load, restart, and count; ORCH_TEST_COMPOSE_OVERRIDE=file adds settings
+	ORCH_TEST_COMPOSE=1 go test -count=1 -v -timeout=60m -tags=e2e -run='^TestCompose$$' $(TESTFLAGS) ./test/e2e
+
+.PHONY: e2e-release
+e2e-release: ## make a release for this machine, install its archive and packages into directories, start them, and build it again
+	$(MAKE) release-snapshot PLATFORMS=linux/$$(go env GOARCH)
+	VERSION='$(VERSION)' PLATFORMS=linux/$$(go env GOARCH) ORCH_TEST_RELEASE=$(CURDIR)/dist \
+		go test -count=1 -v -timeout=30m -tags=e2e -run='^TestRelease$$' $(TESTFLAGS) ./test/deploy
+
 .PHONY: e2e-replicaset
 e2e-replicaset: ## fail over three MongoDB members and three NATS servers under load, force a rollback; needs root, iproute2 and the server of test-mongo
 	ORCH_TEST_REPLICASET=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestReplicaSet$$' $(TESTFLAGS) ./test/e2e
@@ -176,6 +190,11 @@ e2e-first-contact: $(addprefix $(VENV)/prefect-,3.1 3.3 3.6 3.9) ## run the firs
 .PHONY: e2e-docs
 e2e-docs: $(VENV)/prefect ## follow the tutorials: write their files, run their commands in their order, with the Python SDK
 	go test -count=1 -v -timeout=60m -tags=e2esdk -run='^TestTutorials$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect
+
+.PHONY: e2e-first-hour
+e2e-first-hour: $(VENV)/prefect ## install a release as archive, package, container (ORCH_TEST_IMAGE) and by Compose, and follow the first tutorial with each
+	$(MAKE) release-snapshot PLATFORMS=linux/$$(go env GOARCH)
+	ORCH_TEST_RELEASE=$(CURDIR)/dist go test -count=1 -v -timeout=60m -tags=e2esdk -run='^TestFirstHour$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect
 
 .PHONY: e2e-sdk-alike
 e2e-sdk-alike: $(VENV)/prefect ## call everything the SDK and its command line offer, and compare with the Python server
@@ -259,7 +278,7 @@ e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Pr
 	ORCH_TEST_PREFECT=$(VENV)/prefect/bin/prefect go test -count=1 -timeout=10m -v -tags=e2e,python -run='^TestStockCommandLine$$' $(TESTFLAGS) ./test/e2e/...
 
 .PHONY: e2e-import
-e2e-import: $(VENV)/prefect-3.9 ## import databases of the Python server with 50,000 runs, on SQLite and PostgreSQL, and compare both servers; IMPORTFLAGS="-import.runs=1000"
+e2e-import: $(VENV)/prefect-3.9 ## import databases of the Python server with 50,000 runs, on SQLite and PostgreSQL, into a directory and mongod, and compare; IMPORTFLAGS="-import.runs=1000"
 	ORCH_TEST_PREFECT=$(VENV)/prefect-3.9 go test -count=1 -timeout=60m -v -tags=e2e,python -run='^TestImportPrefect$$' $(TESTFLAGS) ./test/e2e $(IMPORTFLAGS)
 
 .PHONY: e2e-terraform
@@ -463,7 +482,7 @@ gen: proto ## generate everything that is generated and committed
 	cd pkg && go run -tags restjson_reflective ./restjson/cmd/restjsongen
 	cd pkg && go test ./openapi -run='^Test(Document|Core)IsTheGoldenFile$$' -count=1 -update
 	cd test && go generate ./client
-	cd test && go test ./documents -run='^Test(Configuration|SettingNames)(Is|Are)Current$$' -count=1 -update
+	cd test && go test ./documents -run='^Test(Configuration|SettingNames|AutomationReference)(Is|Are)Current$$' -count=1 -update
 	cd services/orchestration && go test ./internal/query -run='^TestEveryIndexIsUsed$$' -count=1 -update
 
 .PHONY: collections
@@ -488,6 +507,9 @@ $(BIN)/protoc-gen-go: tools/protoc/go.mod
 
 $(BIN)/govulncheck: tools/vuln/go.mod
 	cd tools/vuln && GOWORK=off go build -o $@ golang.org/x/vuln/cmd/govulncheck
+
+$(BIN)/nfpm $(BIN)/cyclonedx-gomod: tools/package/go.mod
+	cd tools/package && GOWORK=off go build -o $(BIN)/ tool
 
 $(BIN)/golangci-lint: tools/lint/go.mod
 	cd tools/lint && GOWORK=off go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
