@@ -60,7 +60,7 @@ func TestRelease(t *testing.T) {
 	t.Run("list of modules", func(t *testing.T) {
 		list, err := os.ReadFile(file(".cdx.json"))
 		require.NoError(t, err)
-		for module := range strings.FieldsSeq("github.com/orch-project/orch/services/gateway go.mongodb.org/mongo-driver/v2 github.com/nats-io/nats-server/v2") {
+		for module := range strings.FieldsSeq("go.mongodb.org/mongo-driver/v2 github.com/nats-io/nats-server/v2") {
 			require.Contains(t, string(list), `"`+module+`"`)
 		}
 	})

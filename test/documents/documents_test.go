@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-var update = flag.Bool("update", false, "write docs/configuration.md and pkg/config/names.txt")
+var update = flag.Bool("update", false, "write the generated pages and pkg/config/names.txt")
 
 // root is the root of the repository.
 const root = "../.."

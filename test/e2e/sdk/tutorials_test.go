@@ -66,18 +66,26 @@ type reader struct {
 	t         *testing.T
 	directory string
 	address   string // Of the server, in place of the default one.
+	served    bool   // The server runs already, so the page's command for it is left out.
 	env       []string
 }
 
+// newReader returns a reader with the programs of the tests.
 func newReader(t *testing.T) *reader {
+	t.Helper()
+	return newReaderAt(t, programs.Dir, e2e.FreeAddress(t))
+}
+
+// newReaderAt returns a reader with the program orch of a directory, and with a server at an address.
+func newReaderAt(t *testing.T, bin, address string) *reader {
 	t.Helper()
 	python, err := filepath.Abs(*environment)
 	require.NoError(t, err)
-	r := &reader{t: t, directory: t.TempDir(), address: e2e.FreeAddress(t)}
+	r := &reader{t: t, directory: t.TempDir(), address: address}
 	r.env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "PREFECT_") || strings.HasPrefix(variable, "ORCH_")
 	})
-	r.env = append(r.env, "HOME="+t.TempDir(), "PATH="+programs.Dir+":"+filepath.Join(python, "bin")+":"+os.Getenv("PATH"),
+	r.env = append(r.env, "HOME="+t.TempDir(), "PATH="+bin+":"+filepath.Join(python, "bin")+":"+os.Getenv("PATH"),
 		"ORCH_GATEWAY_LISTEN="+r.address, "ORCH_INTERNAL_LISTEN=127.0.0.1:0", "ORCH_API_URL=http://"+r.address+"/api", "NO_COLOR=1")
 	return r
 }
@@ -126,37 +134,45 @@ func (r *reader) open(text string) {
 	}
 }
 
-// TestTutorials follows each tutorial as a reader does: it writes its files and runs its commands, in their order.
+// TestTutorials follows each tutorial and the examples as a reader does: it writes their files and runs their commands, in their order.
 func TestTutorials(t *testing.T) {
 	pages, err := filepath.Glob("../../../docs/tutorials/*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, pages)
+	pages = append(pages, "../../../docs/automation-examples.md")
 	for _, page := range pages {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
-			r := newReader(t)
-			var before string // Exports of the shell, which a reader's terminal keeps.
-			began := time.Now()
-			for _, b := range pageBlocks(t, page) {
-				switch {
-				case b.language == "sh" && b.argument == "terminal":
-					r.open(b.text)
-				case b.language == "sh":
-					ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
-					out, err := r.command(ctx, before+b.text).CombinedOutput()
-					cancel()
-					require.NoError(t, err, "%s\n%s", b.text, out)
-					require.Contains(t, string(out), b.output, b.text)
-					t.Logf("$ %s%s", b.text, out)
-					for line := range strings.Lines(b.text) {
-						if strings.HasPrefix(line, "export ") {
-							before += line
-						}
-					}
-				default:
-					require.NoError(t, os.WriteFile(filepath.Join(r.directory, b.argument), []byte(r.here(b.text)), 0o600))
-				}
-			}
-			fmt.Printf("%s took %s\n", filepath.Base(page), time.Since(began).Round(time.Second))
+			took := newReader(t).follow(page)
+			fmt.Printf("%s took %s\n", filepath.Base(page), took)
 		})
 	}
+}
+
+// follow writes the files of a page and runs its commands, in their order, and returns how long that took.
+func (r *reader) follow(page string) time.Duration {
+	r.t.Helper()
+	var before string // Exports of the shell, which a reader's terminal keeps.
+	began := time.Now()
+	for _, b := range pageBlocks(r.t, page) {
+		switch {
+		case b.language == "sh" && b.argument == "terminal" && r.served && strings.Contains(b.text, "orch server"):
+		case b.language == "sh" && b.argument == "terminal":
+			r.open(b.text)
+		case b.language == "sh":
+			ctx, cancel := context.WithTimeout(r.t.Context(), waitTimeout)
+			out, err := r.command(ctx, before+b.text).CombinedOutput()
+			cancel()
+			require.NoError(r.t, err, "%s\n%s", b.text, out)
+			require.Contains(r.t, string(out), b.output, b.text)
+			r.t.Logf("$ %s%s", b.text, out)
+			for line := range strings.Lines(b.text) {
+				if strings.HasPrefix(line, "export ") {
+					before += line
+				}
+			}
+		default:
+			require.NoError(r.t, os.WriteFile(filepath.Join(r.directory, b.argument), []byte(r.here(b.text)), 0o600))
+		}
+	}
+	return time.Since(began).Round(time.Second)
 }
