@@ -60,7 +60,7 @@ func TestRelease(t *testing.T) {
 	t.Run("list of modules", func(t *testing.T) {
 		list, err := os.ReadFile(file(".cdx.json"))
 		require.NoError(t, err)
-		for module := range strings.FieldsSeq("go.mongodb.org/mongo-driver/v2 github.com/nats-io/nats-server/v2") {
+		for module := range strings.FieldsSeq("github.com/orch-project/orch/services/standalone go.mongodb.org/mongo-driver/v2 github.com/nats-io/nats-server/v2") {
 			require.Contains(t, string(list), `"`+module+`"`)
 		}
 	})
@@ -81,7 +81,7 @@ func TestRelease(t *testing.T) {
 		requireProgram(t, "rpm2cpio")
 		requireProgram(t, "cpio")
 		dir := t.TempDir()
-		command(t, dir, "sh", "-c", `rpm2cpio "$0" | cpio --extract --make-directories --quiet`, file(".rpm"))
+		command(t, dir, "sh", "-c", `rpm2cpio "$0" | cpio --extract --make-directories --no-absolute-filenames --quiet`, file(".rpm"))
 		requireInstalled(t, dir, version)
 	})
 	t.Run("a second build is equal", func(t *testing.T) {
