@@ -35,7 +35,7 @@ func TestSubscribersLearnOfGaps(t *testing.T) {
 	require.Equal(t, "one", <-seen)
 
 	proxy.Cut()
-	require.Eventually(t, func() bool { return c.Healthy() != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Healthy() != nil }, time.Minute, time.Millisecond)
 	publish("missed")
 	stream, err := direct.js.Stream(t.Context(), StreamEvents)
 	require.NoError(t, err)

@@ -49,7 +49,7 @@ func TestAMajorityReadReturnsOnlyWhatIsOnDisk(t *testing.T) {
 				disk.gate.Store(&gate)
 				written, read := make(chan error, 1), make(chan error, 1)
 				go func() { written <- insert(context.WithoutCancel(t.Context()), id) }()
-				require.Eventually(t, func() bool { return local.FindOne(t.Context(), M{"_id": id}).Err() == nil }, 10*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return local.FindOne(t.Context(), M{"_id": id}).Err() == nil }, time.Minute, time.Millisecond)
 				go func() {
 					majority := cl.Database("d").Collection("c", options.Collection().SetReadConcern(level))
 					read <- majority.FindOne(context.WithoutCancel(t.Context()), M{"_id": id}).Err()

@@ -80,7 +80,7 @@ func TestMatrix(t *testing.T) {
 	var works, refused []string
 	check := func(name string, f func(ctx context.Context) error) {
 		t.Run(name, func(t *testing.T) {
-			c, cancel := context.WithTimeout(ctx, 15*time.Second)
+			c, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
 			err := f(c)
 			feature, out := outside[name]

@@ -76,7 +76,7 @@ func TestCallWaitsForTheConnection(t *testing.T) {
 	address := freeAddress(t)
 	conn, err := rpc.Dial(address, rpc.DialOptions{Wait: time.Minute, Log: slog.New(slog.NewTextHandler(log, nil))})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return log.count("unavailable") == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return log.count("unavailable") == 1 }, time.Minute, time.Millisecond)
 	require.Error(t, conn.Ready())
 	called := make(chan error, 1)
 	go func() { called <- createFlow(t, conn) }()
@@ -86,7 +86,7 @@ func TestCallWaitsForTheConnection(t *testing.T) {
 	stop()
 
 	// A restart of the service delays a call too.
-	require.Eventually(t, func() bool { return conn.Ready() != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return conn.Ready() != nil }, time.Minute, time.Millisecond)
 	go func() { called <- createFlow(t, conn) }()
 	defer serveFlows(t, address)()
 	require.NoError(t, <-called)

@@ -84,7 +84,7 @@ func TestDeletedAccountsLeaveNoDocument(t *testing.T) {
 	for _, kind := range []string{"workspace", "service_account", "account_membership", "team", "workspace_role", "workspace_access", "flow", "webhook"} {
 		require.Positive(t, d.documents(id, inside)[kind], kind)
 	}
-	require.Eventually(t, func() bool { return d.documents(id)["event"] > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.documents(id)["event"] > 0 }, time.Minute, time.Millisecond)
 
 	callAs[*emptypb.Empty](within, d, orchv1.AccountService_DeleteAccount_FullMethodName, &orchv1.DeleteAccountRequest{})
 	// Events that were on their way still come.

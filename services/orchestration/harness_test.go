@@ -172,5 +172,5 @@ func (d *domain) setState(run *orchv1.FlowRun, kind orchv1.StateType) *orchv1.Or
 // eventually asks until a condition holds. It is for what follows a write through the broker.
 func eventually(t *testing.T, condition func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, condition, 10*time.Second, 2*time.Millisecond, what)
+	require.Eventually(t, condition, time.Minute, 2*time.Millisecond, what)
 }

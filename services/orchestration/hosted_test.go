@@ -34,7 +34,7 @@ func (d *domain) directory() *directory.Directory {
 	dir := directory.New(directory.Options{Bucket: kv})
 	go func() { _ = dir.Run(d.t.Context()) }()
 	<-dir.Ready()
-	require.Eventually(d.t, func() bool { return dir.Current() == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(d.t, func() bool { return dir.Current() == nil }, time.Minute, time.Millisecond)
 	return dir
 }
 

@@ -82,7 +82,7 @@ func TestDeliveriesAreKeptAndBounded(t *testing.T) {
 	}
 	d.deliver(other, failed("{}"))
 	d.deliver(w, all...)
-	require.Eventually(t, func() bool { return len(d.deliveries(w, nil)) == 3 }, 10*time.Second, 10*time.Millisecond, "the last ones stay")
+	require.Eventually(t, func() bool { return len(d.deliveries(w, nil)) == 3 }, time.Minute, 10*time.Millisecond, "the last ones stay")
 	shown := d.deliveries(w, nil)
 	for i, one := range shown {
 		require.Equal(t, all[4-i].GetId(), one.GetId(), "newest first")

@@ -38,7 +38,7 @@ func (d *domain) health(w *orchv1.Webhook) *orchv1.WebhookHealth {
 
 func (d *domain) untilHealth(w *orchv1.Webhook, want orchv1.WebhookHealthStatus) {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool { return d.health(w).GetStatus() == want }, 30*time.Second, 10*time.Millisecond, want.String())
+	require.Eventually(d.t, func() bool { return d.health(w).GetStatus() == want }, time.Minute, 10*time.Millisecond, want.String())
 }
 
 // TestAFailingWebhookIsReported once, with an event on which an automation acts, and so is its recovery.

@@ -139,7 +139,7 @@ func TestLostDefinitionsAreWrittenAgain(t *testing.T) {
 	w := d.webhook("gh")
 	require.NoError(t, kv.Delete(t.Context(), webhookdef.Key(w.GetSlug())))
 	require.Nil(t, d.definition(kv, w.GetSlug()))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, d.service.Reconcile(ctx))
 	require.True(t, d.definition(kv, w.GetSlug()).GetEnabled())

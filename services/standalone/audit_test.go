@@ -56,7 +56,7 @@ func TestAuditEventsAreRead(t *testing.T) {
 	h.must(h.owner, 204, "DELETE", accountPath+"/bots/"+at(bot, "id"), "")
 
 	const ofBots = `{"filter": {"event": {"prefix": ["orch-cloud.service-account."]}}}`
-	require.Eventually(t, func() bool { return h.audit(h.owner, accountPath, ofBots).Total == 3 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return h.audit(h.owner, accountPath, ofBots).Total == 3 }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, []string{"orch-cloud.service-account.deleted", "orch-cloud.service-account.updated", "orch-cloud.service-account.created"},
 		h.audit(h.owner, accountPath, ofBots).names(), "the newest first")
 	require.Equal(t, []string{"orch-cloud.team.created"}, h.audit(h.owner, accountPath,

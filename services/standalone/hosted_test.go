@@ -64,7 +64,7 @@ func startHostedWithLog(t testing.TB, log *slog.Logger, vocabulary string, setti
 		require.NoError(t, <-done)
 	})
 	require.NotEmpty(t, h.owner)
-	require.Eventually(t, func() bool { return h.do("", "GET", "/ready", "").status == http.StatusOK }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return h.do("", "GET", "/ready", "").status == http.StatusOK }, time.Minute, time.Millisecond)
 	return h
 }
 

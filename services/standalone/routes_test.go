@@ -78,7 +78,7 @@ func TestRoutesByCredential(t *testing.T) {
 	bot := h.must(h.owner, 201, "POST", accountPath+"/bots/", `{"name": "expiring"}`)
 	expired := at(bot, "api_key", "key")
 	h.must(h.owner, 201, "POST", accountPath+"/bots/"+at(bot, "id")+"/rotate_api_key", `{"old_key_expires_in_seconds": 1}`)
-	require.Eventually(t, func() bool { return h.do(expired, "GET", "/me/", "").status == 401 }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return h.do(expired, "GET", "/me/", "").status == 401 }, time.Minute, 20*time.Millisecond)
 	viewerRole, _ := access.WorkspaceRole(access.WorkspaceViewer)
 	memberRole, _ := access.AccountRole(access.AccountMember)
 
@@ -174,7 +174,7 @@ func TestRevokedKeysDieAtOnce(t *testing.T) {
 	dies := func(key string, want int, what string) {
 		t.Helper()
 		start := time.Now()
-		require.Eventually(t, func() bool { return h.do(key, "POST", ask, "").status == want }, 5*time.Second, time.Millisecond, what)
+		require.Eventually(t, func() bool { return h.do(key, "POST", ask, "").status == want }, time.Minute, time.Millisecond, what)
 		t.Logf("%s: %s", what, time.Since(start))
 	}
 	newBot := func(name string) (id, key string) {

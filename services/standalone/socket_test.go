@@ -16,7 +16,7 @@ import (
 // waitTimeout is how long tests wait for what must come, tick how often they look. It is never waited for in full when all
 // is well.
 const (
-	waitTimeout = 20 * time.Second
+	waitTimeout = 2 * time.Minute
 	tick        = 5 * time.Millisecond
 )
 

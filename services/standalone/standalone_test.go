@@ -68,7 +68,7 @@ func start(t *testing.T, dir string, settings ...string) *server {
 		}
 	}
 	t.Cleanup(out.stop)
-	require.Eventually(t, func() bool { return out.ask(http.MethodGet, "/ready", "", nil) == http.StatusOK }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return out.ask(http.MethodGet, "/ready", "", nil) == http.StatusOK }, time.Minute, time.Millisecond)
 	return out
 }
 

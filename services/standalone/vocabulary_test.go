@@ -122,7 +122,7 @@ func (s *server) total(v vocabulary.Vocabulary, filter string) int64 {
 // await waits until the filter selects a number of events.
 func (s *server) await(v vocabulary.Vocabulary, filter string, n int64) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return s.total(v, filter) == n }, 30*time.Second, 10*time.Millisecond, "%s: %d", filter, s.total(v, filter))
+	require.Eventually(s.t, func() bool { return s.total(v, filter) == n }, time.Minute, 10*time.Millisecond, "%s: %d", filter, s.total(v, filter))
 }
 
 // settled waits until the furnished server has evaluated everything.

@@ -68,7 +68,7 @@ func start(t *testing.T, settings ...string) *server {
 		cancel()
 		require.NoError(t, <-done)
 	})
-	require.Eventually(t, func() bool { return s.send("GET", "/ready", "", nil).status == http.StatusOK }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.send("GET", "/ready", "", nil).status == http.StatusOK }, time.Minute, time.Millisecond)
 	return s
 }
 

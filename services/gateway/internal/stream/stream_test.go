@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-const waitTimeout = 20 * time.Second
+const waitTimeout = 2 * time.Minute
 
 // serve runs the websockets on a broker that is reached through a proxy, and returns how to open one.
 func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit.Chaos, direct *broker.Conn) {

@@ -70,7 +70,7 @@ func TestAPanicReleasesTheID(t *testing.T) {
 	require.Panics(t, func() {
 		_, _ = w.Do(t.Context(), id, func() error { panic("a bug of publish") })
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	duplicate, err := w.Do(ctx, id, func() error { return nil })
 	require.NoError(t, err)

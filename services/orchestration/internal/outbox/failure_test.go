@@ -240,7 +240,7 @@ func TestEffectsOfTheFutureAreSwept(t *testing.T) {
 	relay := w.relayOf(handlers{"test": c.handle})
 	running(t, relay)
 	runningWorker(t, outbox.Sweeper{Relay: relay})
-	require.Eventually(t, func() bool { return c.count("fresh") == 1 && c.count("failed") == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.count("fresh") == 1 && c.count("failed") == 1 }, time.Minute, time.Millisecond)
 	require.True(t, w.outboxOf(blocked).Blocked)
 	require.Zero(t, c.count("blocked"))
 }
@@ -283,7 +283,7 @@ func TestFailuresAreRecordedAndOutagesAreNoAttempts(t *testing.T) {
 	id := w.insert(w.effect("test", "x"))
 	eventually := func(condition func(box store.Outbox) bool) {
 		t.Helper()
-		require.Eventually(t, func() bool { return condition(w.outboxOf(id)) }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return condition(w.outboxOf(id)) }, time.Minute, time.Millisecond)
 	}
 	eventually(func(box store.Outbox) bool { return box.Attempts == 1 && box.Deferred })
 	c.mu.Lock()

@@ -243,4 +243,6 @@ func encoding(m proto.Message, err error) error {
 }
 
 // NewMessage returns an empty message of the collection's type.
-func NewMessage[M proto.Message](c *Collection[M]) M { return c.empty.ProtoReflect().New().Interface().(M) }
+func NewMessage[M proto.Message](c *Collection[M]) M {
+	return c.empty.ProtoReflect().New().Interface().(M)
+}

@@ -50,7 +50,7 @@ func TestDeletionsOfEffectsAfterAFailover(t *testing.T) {
 			}
 			remove(t, c, ws)
 			dialer.switchTo(successor(t, disk))
-			require.Eventually(t, func() bool { _, err := c.Get(t.Context(), ws, owner); return err == nil }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { _, err := c.Get(t.Context(), ws, owner); return err == nil }, time.Minute, time.Millisecond)
 			require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{DocumentKey: store.DocumentKey{Workspace: ws, ID: owner}, Effects: []store.Effect{effect}}))
 			n, err := c.Count(t.Context(), ws, store.Query{Filter: dependents})
 			require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestADiscardedDeadLetterAfterAFailover(t *testing.T) {
 
 	require.NoError(t, s.DoneDurably(t.Context(), query.Flow, store.Outbox{DocumentKey: key, Effects: []store.Effect{effect}, Deferred: true}))
 	dialer.switchTo(successor(t, disk))
-	require.Eventually(t, func() bool { _, err := c.Get(t.Context(), ws, owner); return err == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := c.Get(t.Context(), ws, owner); return err == nil }, time.Minute, time.Millisecond)
 	boxes, err := s.PendingOf(t.Context(), query.Flow, []store.DocumentKey{key})
 	require.NoError(t, err)
 	require.Equal(t, []store.Outbox{{DocumentKey: key, Effects: []store.Effect{}}}, boxes)

@@ -71,7 +71,7 @@ func TestMutateAfterARollback(t *testing.T) {
 			dialB.switchTo(second)
 			dialC.switchTo(second)
 			for _, s := range []*store.Store{b, c} { // Other requests of these replicas have found the new primary.
-				require.Eventually(t, func() bool { _, err := flows(s).Get(t.Context(), ws, key); return err == nil }, 10*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { _, err := flows(s).Get(t.Context(), ws, key); return err == nil }, time.Minute, time.Millisecond)
 			}
 			acknowledged, err := flows(b).Mutate(t.Context(), ws, key, add("acknowledged"))
 			require.NoError(t, err)

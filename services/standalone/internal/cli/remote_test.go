@@ -77,7 +77,7 @@ func (s *shell) try(input string, args ...string) (string, error) {
 	cmd.SetIn(strings.NewReader(input))
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	err := cmd.ExecuteContext(ctx)
 	return out.String(), err
