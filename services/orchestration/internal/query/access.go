@@ -212,6 +212,33 @@ func (i Index) ordered(all map[string]conditionKind, sort bson.D) (within, rank 
 	return within, rank
 }
 
+// covering returns the keys of an index whose entries have all fields that a scoped filter tests and a read returns, besides _id: no
+// document is read. Of several it returns the one with most points. It returns nil if there is none, or if another index may have fewer matches.
+func covering(c Collection, filter bson.D, fields []string) (index bson.D) {
+	if !slices.Contains(hinted, c) || len(filter) == 0 || filter[0].Key != workspaceKey {
+		return nil
+	}
+	all := conditionsOf(filter[1:])
+	best := -1
+	for _, ix := range indexesOf(c) {
+		within := func(field string) bool { return slices.ContainsFunc(ix.Keys, func(key bson.E) bool { return key.Key == field }) }
+		if !ix.hasAll(all) || !within("_id") || !namesOnly(filter, ix.Keys) || slices.ContainsFunc(fields, func(field string) bool { return !within(field) }) {
+			continue
+		}
+		if _, rank := ix.ordered(all, nil); rank > best {
+			index, best = ix.Keys, rank
+		}
+	}
+	a := accessOf(c, filter, nil)
+	if a.whole && len(all) > 0 {
+		a.gathers = []gather{{index: a.ordered}}
+	}
+	if slices.ContainsFunc(a.gathers, func(g gather) bool { return !slices.Equal(g.index, index) }) {
+		return nil
+	}
+	return index
+}
+
 // addGather adds the index as an alternative if criteria bound it, and no other alternative has these criteria.
 func (a *access) addGather(ix Index, all map[string]conditionKind, filter bson.D) {
 	var fields []string

@@ -121,6 +121,32 @@ func TestAccessPathsOfBroadFilters(t *testing.T) {
 	require.Equal(t, access{}, accessOf(Flow, Scope(uuid.New(), nil), start), "collections with few documents have no hints")
 }
 
+// A read of fields alone is by an index that has them, unless the criteria speak for another one.
+func TestCovering(t *testing.T) {
+	t.Parallel()
+	id := binary(numbered(1))
+	for _, x := range []struct {
+		name   string
+		in     Collection
+		filter bson.D
+		fields []string
+		want   bson.D
+	}{
+		{"a field of all", TaskRun, nil, []string{"flow_run_id"}, scoped("flow_run_id", "_id")},
+		{"ids of all", TaskRun, nil, nil, scoped("_id")},
+		{"a field beside a point", TaskRun, bson.D{{Key: "state.type", Value: "FAILED"}}, []string{"flow_run_id"}, nil},
+		{"ids in a window", TaskRun, bson.D{{Key: "start_time", Value: bson.D{{Key: "$gte", Value: 1}}}}, nil, scoped("start_time", "_id")},
+		{"another criterion", FlowRun, bson.D{{Key: "state.type", Value: "FAILED"}, {Key: "flow_id", Value: id}}, []string{"deployment_id"}, nil},
+		{"a field of no index", TaskRun, nil, []string{"cache_key"}, nil},
+		{"a small collection", Flow, nil, nil, nil},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, x.want, covering(x.in, Scope(uuid.New(), x.filter), x.fields))
+		})
+	}
+}
+
 // The rarest of the values that a list must have bounds its index, however frequent the others are.
 func TestMatchesOfListsAreThoseOfTheRarestValue(t *testing.T) {
 	t.Parallel()

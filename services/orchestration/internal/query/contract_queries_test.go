@@ -194,7 +194,7 @@ type recorder struct {
 }
 
 // Groups returns one value: an empty result would simplify the filter too much.
-func (r *recorder) Groups(_ context.Context, c Collection, field string, filter bson.D, _ int) ([]bson.RawValue, error) {
+func (r *recorder) Groups(_ context.Context, c Collection, _ bson.D, field string, filter bson.D, _ int) ([]bson.RawValue, error) {
 	r.queries = append(r.queries, groups(r.label, c, field, filter))
 	kind, value, err := bson.MarshalValue(binary(numbered(5)))
 	return []bson.RawValue{{Type: kind, Value: value}}, err
@@ -204,6 +204,10 @@ func (r *recorder) Groups(_ context.Context, c Collection, field string, filter 
 func (r *recorder) Count(_ context.Context, c Collection, filter bson.D, _ int64) (int64, error) {
 	r.queries = append(r.queries, count(r.label, c, filter))
 	return 1, nil
+}
+
+func (r *recorder) CountBy(ctx context.Context, c Collection, _, filter bson.D, limit int64) (int64, error) {
+	return r.Count(ctx, c, filter, limit)
 }
 
 // Stream returns no documents.

@@ -55,9 +55,17 @@ func empty(document any) bool {
 
 // Aggregate is Collection.Aggregate of the driver with the time limit of Find.
 func Aggregate(ctx context.Context, in *mongo.Collection, pipeline []bson.D) (*mongo.Cursor, error) {
+	return aggregate(ctx, in, pipeline, nil)
+}
+
+// aggregate is Aggregate by an index; without one the server chooses.
+func aggregate(ctx context.Context, in *mongo.Collection, pipeline []bson.D, index bson.D) (*mongo.Cursor, error) {
 	batch := int32(wholePage)
 	command := bson.D{
 		{Key: "aggregate", Value: in.Name()}, {Key: "pipeline", Value: pipeline}, {Key: "cursor", Value: bson.D{{Key: "batchSize", Value: batch}}},
+	}
+	if len(index) > 0 {
+		command = append(command, bson.E{Key: "hint", Value: index})
 	}
 	return cursor(ctx, in.Database(), command, &batch)
 }

@@ -47,6 +47,9 @@ func (p *prober) scan(
 	size := min(firstBatch, p.Batch)
 	// The limit makes a server read in order instead of sorting all matches. The scan never reaches it.
 	o.First, o.Batch, o.Limit = size, p.Batch, int64(p.left)+1
+	if len(o.Sort) == 0 && len(o.Fields) > 0 {
+		o.Hint = covering(c, filter, o.Fields)
+	}
 	batch := make([]bson.Raw, 0, p.Batch)
 	flush := func() error {
 		passed, err := p.passing(ctx, batch, probes)
@@ -133,7 +136,7 @@ func (p *prober) related(ctx context.Context, pr probe, values bson.A) (map[stri
 	case pr.rel.many():
 		return found, p.firstMatches(ctx, pr, values, found)
 	}
-	hits, err := p.Reader.Groups(ctx, pr.rel.to, pr.rel.foreign, filter, len(values))
+	hits, err := p.Reader.Groups(ctx, pr.rel.to, nil, pr.rel.foreign, filter, len(values))
 	for _, v := range hits {
 		found[keyOf(v)] = true
 	}

@@ -13,8 +13,9 @@ import (
 // Reader is the part of the store that queries use. Filters are scoped to a workspace.
 type Reader interface {
 	// Groups returns distinct values of a field among the matching documents, in no particular order. It stops at a limit. The
-	// field is not a list. Documents without the field add no value.
-	Groups(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error)
+	// field is not a list. Documents without the field add no value. Index are the keys of the index that the server reads; empty leaves the
+	// choice to it.
+	Groups(ctx context.Context, c Collection, index bson.D, field string, filter bson.D, limit int) ([]bson.RawValue, error)
 	// Stream yields the matching documents in order. A document is valid until the next iteration. An error ends the
 	// stream.
 	Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error]
@@ -60,10 +61,10 @@ func NewReader(db *mongo.Database) Reader { return reader{db: db} }
 
 type reader struct{ db *mongo.Database }
 
-func (r reader) Groups(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
-	docs := r.Aggregate(ctx, c, filter, groupsOf(field, limit))
+func (r reader) Groups(ctx context.Context, c Collection, index bson.D, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
+	docs := r.aggregate(ctx, c, index, filter, groupsOf(field, limit))
 	if field == "_id" { // Ids are distinct already.
-		docs = r.Stream(ctx, c, filter, StreamOptions{Limit: int64(limit), Fields: []string{"_id"}})
+		docs = r.Stream(ctx, c, filter, StreamOptions{Limit: int64(limit), Fields: []string{"_id"}, Hint: index})
 	}
 	var values []bson.RawValue
 	err := each(docs, func(doc bson.Raw) error {
@@ -158,9 +159,17 @@ func (r reader) CountBy(ctx context.Context, c Collection, index, filter bson.D,
 }
 
 func (r reader) Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {
+	return r.aggregate(ctx, c, nil, filter, stages)
+}
+
+// aggregate is Aggregate by an index; without one the server chooses.
+func (r reader) aggregate(ctx context.Context, c Collection, index, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		pipeline := append([]bson.D{{{Key: "$match", Value: filter}}}, stages...)
-		cursor, err := Aggregate(ctx, r.db.Collection(string(c)), pipeline)
+		cursor, err := aggregate(ctx, r.db.Collection(string(c)), pipeline, index)
+		if len(index) > 0 && hintsNoIndex(err) {
+			cursor, err = Aggregate(ctx, r.db.Collection(string(c)), pipeline)
+		}
 		if err != nil {
 			yield(nil, err)
 			return

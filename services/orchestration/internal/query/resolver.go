@@ -213,14 +213,37 @@ func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bs
 // references returns the ids of the near side to which the far side's matches refer. few is false if the matches are more than MaxIDs.
 func (r Resolver) references(ctx context.Context, rel relation, filter bson.D) (ids []bson.RawValue, few bool, err error) {
 	filter = rel.referring(filter)
-	if rel.foreign != "_id" { // Many documents may refer to one id, and a list of ids reads all of them.
-		n, err := r.Reader.Count(ctx, rel.to, filter, int64(r.MaxIDs)+1)
-		if err != nil || n > int64(r.MaxIDs) {
+	var index bson.D
+	if rel.foreign == "_id" {
+		index = covering(rel.to, filter, nil)
+	} else { // Many documents may refer to one id, and a list of ids reads all of them.
+		if index, few, err = r.fewMatches(ctx, rel.to, filter); err != nil || !few {
 			return nil, false, err
 		}
 	}
-	ids, err = r.Reader.Groups(ctx, rel.to, rel.foreign, filter, r.MaxIDs+1)
+	ids, err = r.Reader.Groups(ctx, rel.to, index, rel.foreign, filter, r.MaxIDs+1)
 	return ids, err == nil && len(ids) <= r.MaxIDs, err
+}
+
+// fewMatches reports whether a filter has at most MaxIDs matches, and returns the index by which they are read: that of the criteria with
+// the fewest matches, if those are few already. Else the server chooses.
+func (r Resolver) fewMatches(ctx context.Context, c Collection, filter bson.D) (index bson.D, few bool, err error) {
+	most := int64(r.MaxIDs) + 1
+	least := most
+	for _, g := range accessOf(c, filter, nil).gathers {
+		n, err := r.Reader.CountBy(ctx, c, g.index, g.filter, most)
+		if err != nil {
+			return nil, false, err
+		}
+		if n < least {
+			index, least = g.index, n
+		}
+	}
+	if least < most {
+		return index, true, nil
+	}
+	n, err := r.Reader.Count(ctx, c, filter, most)
+	return nil, n < most, err
 }
 
 // referring restricts a filter of the far side to documents that refer to any document of the near side. An index lists the others

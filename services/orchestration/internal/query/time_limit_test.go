@@ -29,7 +29,7 @@ func (r *slowReader) wait(ctx context.Context) error {
 	}
 }
 
-func (r *slowReader) Groups(ctx context.Context, _ Collection, _ string, _ bson.D, limit int) (ids []bson.RawValue, err error) {
+func (r *slowReader) Groups(ctx context.Context, _ Collection, _ bson.D, _ string, _ bson.D, limit int) (ids []bson.RawValue, err error) {
 	for i := range min(limit, 300) {
 		kind, data, err := bson.MarshalValue(binary(numbered(i)))
 		if err != nil {

@@ -70,7 +70,7 @@ func TestAQueryHasATimeLimit(t *testing.T) {
 			return nil
 		},
 		"groups": func() error {
-			_, err := s.Reader().Groups(t.Context(), query.Flow, "name", bson.D{}, 1)
+			_, err := s.Reader().Groups(t.Context(), query.Flow, nil, "name", bson.D{}, 1)
 			return err
 		},
 		"aggregate": func() error {
@@ -99,14 +99,14 @@ func TestAQueryOfSeveralCommandsHasATimeLimit(t *testing.T) {
 	past := time.Now().Add(-time.Second)
 	bounded, end := context.WithDeadlineCause(t.Context(), past, query.ErrTimeLimit)
 	defer end()
-	_, err = s.Reader().Groups(bounded, query.Flow, "name", bson.D{}, 1)
+	_, err = s.Reader().Groups(bounded, query.Flow, nil, "name", bson.D{}, 1)
 	require.ErrorIs(t, err, store.ErrSlowQuery)
 	_, err = s.Reader().Count(bounded, query.Flow, bson.D{}, 0)
 	require.ErrorIs(t, err, store.ErrSlowCount)
 
 	request, end := context.WithDeadline(t.Context(), past)
 	defer end()
-	_, err = s.Reader().Groups(request, query.Flow, "name", bson.D{}, 1)
+	_, err = s.Reader().Groups(request, query.Flow, nil, "name", bson.D{}, 1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotErrorIs(t, err, store.ErrSlowQuery)
 }

@@ -42,8 +42,11 @@ type reader struct {
 	store *Store
 }
 
-func (r reader) Groups(ctx context.Context, c query.Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
-	values, err := r.Reader.Groups(ctx, c, field, filter, limit)
+func (r reader) Groups(ctx context.Context, c query.Collection, index bson.D, field string, filter bson.D, limit int) ([]bson.RawValue, error) {
+	if r.store.incomplete.has(c) {
+		index = nil
+	}
+	values, err := r.Reader.Groups(ctx, c, index, field, filter, limit)
 	return values, limited(ctx, ErrSlowQuery, err)
 }
 
