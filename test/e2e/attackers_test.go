@@ -78,23 +78,28 @@ func TestAttackers(t *testing.T) {
 func (a *attackers) attack(bombs []bomb, bodies map[string]string) {
 	var all sync.WaitGroup
 	for _, b := range bombs {
-		all.Go(func() {
-			for range hostileRounds {
-				a.send(b)
-			}
-		})
+		all.Go(func() { a.rounds(func() { a.send(b) }) })
 	}
 	for _, body := range bodies {
 		for _, path := range []string{"/events/in", "/events/out"} {
 			all.Go(func() {
-				for range hostileRounds {
+				a.rounds(func() {
 					a.sendFrame("socket "+path+", without a key", path, "", body)
 					a.sendFrame("socket "+path, path, a.Key, `{"type": "event", "event": `+body+`}`)
-				}
+				})
 			})
 		}
 	}
 	all.Wait()
+}
+
+// rounds sends something hostileRounds times.
+func (a *attackers) rounds(send func()) {
+	for range hostileRounds {
+		next := time.Now().Add(hostileRound)
+		send()
+		wait(a.t.Context(), time.Until(next))
+	}
 }
 
 func (a *attackers) send(b bomb) {
