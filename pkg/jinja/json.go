@@ -53,7 +53,7 @@ func DecodeVars(data []byte) (Vars, error) {
 }
 
 func jsonNumber(s string) (Value, error) {
-	if strings.ContainsAny(s, ".eE") {
+	if containsOne(s, ".eE") {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			return nil, err

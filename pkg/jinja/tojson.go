@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -224,10 +225,23 @@ func (e *jsonEncoder) dictKey(k Value) error {
 // del is the control character DEL, which json.dumps escapes and RFC 8259 does not.
 const del = 0x7f
 
+// yieldEvery is the number of bytes of a long text after which other goroutines run, as slowStep lets them.
+const yieldEvery = 32 << 10
+
+// appendUnicode appends the escape of a character of the basic plane, or of a surrogate.
+func appendUnicode(b []byte, r rune) []byte {
+	const digits = "0123456789abcdef"
+	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+}
+
 func (e *jsonEncoder) text(s string) {
 	b := append(e.b, '"')
-	start := 0
+	start, yielded := 0, 0
 	for i := 0; i < len(s); {
+		if i-yielded > yieldEvery {
+			yielded = i
+			runtime.Gosched()
+		}
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < del {
 			i++
@@ -239,10 +253,10 @@ func (e *jsonEncoder) text(s string) {
 				b = append(b, s[start:i]...)
 				if r >= 0x10000 {
 					r -= 0x10000
-					b = append(append(b, `\u`...), hexDigits(0xd800+r>>10, 4)...)
+					b = appendUnicode(b, 0xd800+r>>10)
 					r = 0xdc00 + r&0x3ff
 				}
-				b = append(append(b, `\u`...), hexDigits(r, 4)...)
+				b = appendUnicode(b, r)
 				start = i + n
 			}
 			i += n
@@ -257,12 +271,22 @@ func (e *jsonEncoder) text(s string) {
 		case k >= 0:
 			b = append(b, '\\', `bfnrt"\`[k])
 		default:
-			b = append(append(b, `\u`...), hexDigits(rune(c), 4)...)
+			b = appendUnicode(b, rune(c))
 		}
 		i++
 		start = i
 	}
 	e.b = append(append(b, s[start:]...), '"')
+}
+
+// containsOne is strings.ContainsAny for few ASCII characters and long texts: it takes a fraction of its time.
+func containsOne(s, characters string) bool {
+	for i := range len(characters) {
+		if strings.IndexByte(s, characters[i]) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 var htmlSafeJSON = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`, "'", `\u0027`)
@@ -299,7 +323,7 @@ func filterToJSON(rt *state, a []Value) (Value, error) {
 	if cap(e.b) <= maxRecycled {
 		rt.scratch = e.b
 	}
-	if strings.ContainsAny(s, "<>&'") {
+	if containsOne(s, "<>&'") {
 		s = htmlSafeJSON.Replace(s)
 		if err := rt.charge(len(s)); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package jsontoken
 import (
 	"encoding/binary"
 	"math/bits"
+	"runtime"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -112,7 +113,11 @@ func unicodeEscape(text []byte, i int) (unit rune, ok bool) {
 // unescape returns the characters of a string whose escape sequences are valid.
 func unescape(s []byte) []byte {
 	out := make([]byte, 0, len(s))
-	for {
+	for yielded := len(s); ; {
+		if yielded-len(s) > yieldEvery {
+			yielded = len(s)
+			runtime.Gosched()
+		}
 		end, _ := PlainEnd(s, 0)
 		out = append(out, s[:end]...)
 		if end == len(s) {
@@ -159,11 +164,15 @@ func AppendString(dst []byte, s string) []byte {
 	}
 	s = s[end-start:]
 	dst = dst[:end]
-	from := 0
+	from, yielded := 0, 0
 	for i := range len(s) {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' {
 			continue
+		}
+		if i-yielded > yieldEvery {
+			yielded = i
+			runtime.Gosched()
 		}
 		dst = append(dst, s[from:i]...)
 		switch c {

@@ -5,7 +5,6 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -110,7 +109,7 @@ func decodeContent(coding string, body []byte, limit int64, memory *admission.Re
 	length := int64(len(body))
 	switch coding {
 	case "gzip", "x-gzip":
-		length = gzipLength(body)
+		length = admission.GzipLength(body)
 		decoder, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
 			return nil, broken(err)
@@ -159,23 +158,6 @@ type yielding struct {
 func (y yielding) Read(p []byte) (int, error) {
 	y.memory.Yield()
 	return y.Reader.Read(p)
-}
-
-// maxInflation is the largest factor by which DEFLATE decompresses.
-const maxInflation = 1032
-
-// gzipLength returns the length that a body has after decompression, as its end says (RFC 1952); the body's own if that is impossible.
-// It saves the copies of a buffer that grows.
-func gzipLength(body []byte) int64 {
-	const trailer = 4
-	if len(body) < trailer {
-		return int64(len(body))
-	}
-	length := int64(binary.LittleEndian.Uint32(body[len(body)-trailer:]))
-	if length > maxInflation*int64(len(body)) {
-		return int64(len(body))
-	}
-	return length
 }
 
 // zlibHeader reports whether a body begins with a header of zlib (RFC 1950).

@@ -105,11 +105,19 @@ func inflate(body *bytes.Buffer, limit int64, memory *admission.Reservation) err
 	sent := buffers.Get().(*bytes.Buffer)
 	defer release(sent)
 	*sent, *body = *body, *sent
+	length := int(min(limit+1, admission.GzipLength(sent.Bytes()))) + bytes.MinRead
 	inflated, err := gzip.NewReader(sent)
 	if err != nil {
 		return readError(err)
 	}
 	defer func() { _ = inflated.Close() }() // Close returns the errors of Read.
+	if length > body.Cap() {
+		if memory.Charge(length) != nil {
+			return overloaded()
+		}
+		defer memory.Refund(length) // The reader charges for what the body says, this for what its end says.
+		*body = *bytes.NewBuffer(make([]byte, 0, length))
+	}
 	if _, err := body.ReadFrom(io.LimitReader(chargedReader{inflated, memory}, limit+1)); err != nil {
 		return readError(err)
 	}
