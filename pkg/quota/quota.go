@@ -22,13 +22,14 @@ const (
 	Automations     Name = "automations"
 	Deployments     Name = "deployments"
 	Blocks          Name = "blocks"
+	APIKeys         Name = "api_keys"
 	EventsPerSecond Name = "events_per_second"
 	StoredBytes     Name = "stored_bytes"
 )
 
 // Names lists the quotas in the order in which they are shown.
 func Names() []Name {
-	return []Name{Webhooks, Automations, Deployments, Blocks, EventsPerSecond, StoredBytes}
+	return []Name{Webhooks, Automations, Deployments, Blocks, APIKeys, EventsPerSecond, StoredBytes}
 }
 
 // maxEventsPerSecond bounds the memory of an account's rate window: 24 bytes for each event.
@@ -53,14 +54,15 @@ type Settings struct {
 	Automations int64 `env:"ORCH_QUOTA_AUTOMATIONS" envDefault:"0" desc:"The maximum number of automations of an account without a quota of its own; 0 means no limit."`
 	Deployments int64 `env:"ORCH_QUOTA_DEPLOYMENTS" envDefault:"0" desc:"The maximum number of deployments of an account without a quota of its own; 0 means no limit."`
 	Blocks      int64 `env:"ORCH_QUOTA_BLOCKS" envDefault:"0" desc:"The maximum number of block documents of an account without a quota of its own; 0 means no limit."`
+	APIKeys     int64 `env:"ORCH_QUOTA_API_KEYS" envDefault:"0" desc:"The maximum number of API keys of the members and service accounts of an account without a quota of its own; 0 means no limit."`
 	StoredBytes int64 `env:"ORCH_QUOTA_STORED_BYTES" envDefault:"0" desc:"The estimated size in bytes beyond which an account without a quota of its own creates no more documents; 0 means no limit."`
 	Events      Events
 }
 
 // Validate implements config.Validator.
 func (s Settings) Validate() error {
-	if min(s.Webhooks, s.Automations, s.Deployments, s.Blocks, s.StoredBytes) < 0 {
-		return errors.Join(errors.New("ORCH_QUOTA_WEBHOOKS, ORCH_QUOTA_AUTOMATIONS, ORCH_QUOTA_DEPLOYMENTS, ORCH_QUOTA_BLOCKS, ORCH_QUOTA_STORED_BYTES: must not be negative"),
+	if min(s.Webhooks, s.Automations, s.Deployments, s.Blocks, s.APIKeys, s.StoredBytes) < 0 {
+		return errors.Join(errors.New("ORCH_QUOTA_WEBHOOKS, ORCH_QUOTA_AUTOMATIONS, ORCH_QUOTA_DEPLOYMENTS, ORCH_QUOTA_BLOCKS, ORCH_QUOTA_API_KEYS, ORCH_QUOTA_STORED_BYTES: must not be negative"),
 			s.Events.Validate())
 	}
 	return s.Events.Validate()
@@ -82,6 +84,8 @@ func (s Settings) Of(own *orchv1.AccountQuotas, name Name) int64 {
 		set, limit = own.Deployments, s.Deployments
 	case Blocks:
 		set, limit = own.Blocks, s.Blocks
+	case APIKeys:
+		set, limit = own.ApiKeys, s.APIKeys
 	case EventsPerSecond:
 		set, limit = own.EventsPerSecond, s.Events.PerSecond
 	case StoredBytes:

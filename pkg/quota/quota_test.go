@@ -22,10 +22,10 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestLimitOfAnAccount(t *testing.T) {
 	t.Parallel()
-	defaults := quota.Settings{Webhooks: 1, Automations: 2, Deployments: 3, Blocks: 4, StoredBytes: 6, Events: quota.Events{PerSecond: 5}}
+	defaults := quota.Settings{Webhooks: 1, Automations: 2, Deployments: 3, Blocks: 4, APIKeys: 5, StoredBytes: 7, Events: quota.Events{PerSecond: 6}}
 	own := &orchv1.AccountQuotas{
 		Webhooks: proto.Int64(11), Automations: proto.Int64(12), Deployments: proto.Int64(13), Blocks: proto.Int64(14),
-		EventsPerSecond: proto.Int64(15), StoredBytes: proto.Int64(16),
+		ApiKeys: proto.Int64(15), EventsPerSecond: proto.Int64(16), StoredBytes: proto.Int64(17),
 	}
 	for i, name := range quota.Names() {
 		t.Run(string(name), func(t *testing.T) {
@@ -50,6 +50,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		names    string
 	}{
 		"negative count":   {quota.Settings{Blocks: -1}, "ORCH_QUOTA_BLOCKS"},
+		"negative keys":    {quota.Settings{APIKeys: -1}, "ORCH_QUOTA_API_KEYS"},
 		"negative bytes":   {quota.Settings{StoredBytes: -1}, "ORCH_QUOTA_STORED_BYTES"},
 		"negative rate":    {quota.Settings{Events: quota.Events{PerSecond: -1}}, "ORCH_QUOTA_EVENTS_PER_SECOND"},
 		"rate beyond most": {quota.Settings{Events: quota.Events{PerSecond: 100_001}}, "100000"},

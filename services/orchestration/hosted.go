@@ -56,8 +56,8 @@ func newHosted(registry *tenancy.Registry, q *quotas.Service, st *store.Store, h
 		store:           st,
 		webhooks:        hooks,
 		roles:           roles.New(registry),
-		users:           users.New(registry),
-		serviceAccounts: serviceaccounts.New(registry, hooks.DeleteOfServiceAccount),
+		users:           users.New(registry, q),
+		serviceAccounts: serviceaccounts.New(registry, q, hooks.DeleteOfServiceAccount),
 		teams:           teams.New(registry),
 		access:          workspaceaccess.New(registry),
 	}

@@ -81,6 +81,34 @@ func TestCountQuotasHold(t *testing.T) {
 	}
 }
 
+// TestTheQuotaOfKeysHolds: an account gets as many API keys as its quota, whoever has them. A rotation passes, a deleted key makes room,
+// and the keys of a member from another account do not count.
+func TestTheQuotaOfKeysHolds(t *testing.T) {
+	t.Parallel()
+	h := startHosted(t, "orch")
+	a := h.tenant("a") // The owner of the server is a member too, and has a key.
+	h.must(h.owner, 204, "PATCH", a.accountPath()+"/quotas", `{"api_keys": 3}`)
+	bot := h.must(a.key, 201, "POST", a.accountPath()+"/bots/", `{"name": "ci"}`)
+	own := "/users/" + a.user + "/api_keys"
+	key := h.must(a.key, 201, "POST", own, `{"name": "second"}`)
+	require.Contains(t, h.do(a.key, "GET", a.accountPath()+"/quotas", "").body, `{"name":"api_keys","limit":3,"used":3}`)
+	for name, create := range map[string]func() reply{
+		"key":             func() reply { return h.do(a.key, "POST", own, `{"name": "third"}`) },
+		"service account": func() reply { return h.do(a.key, "POST", a.accountPath()+"/bots/", `{"name": "cd"}`) },
+		"member": func() reply {
+			return h.do(a.key, "POST", a.accountPath()+"/account_memberships/", `{"email": "b@example.com"}`)
+		},
+	} {
+		got := create()
+		require.Equal(t, 403, got.status, "%s: %s", name, got.body)
+		require.Contains(t, got.body, "quota of api_keys is 3", name)
+	}
+	require.Less(t, h.do(a.key, "POST", a.accountPath()+"/bots/"+at(bot, "id")+"/rotate_api_key", `{}`).status, 300, "a rotation")
+	require.Equal(t, 201, h.do(h.owner, "POST", "/users/00000000-0000-8000-8000-00000000000b/api_keys", `{"name": "another"}`).status, "no account created the first user")
+	h.must(a.key, 204, "DELETE", own+"/"+at(key, "id"), "")
+	h.must(a.key, 201, "POST", own, `{"name": "third"}`)
+}
+
 // TestAnUpdatedDeploymentNeedsNoRoom: a creation that updates an existing deployment passes at the quota.
 func TestAnUpdatedDeploymentNeedsNoRoom(t *testing.T) {
 	t.Parallel()
@@ -111,7 +139,7 @@ func TestOperatorsSetQuotas(t *testing.T) {
 	require.Equal(t, 201, create().status)
 	require.Equal(t, 403, create().status)
 	require.JSONEq(t, `[{"name": "webhooks", "limit": 2, "used": 2}, {"name": "automations", "limit": null, "used": 0},
-		{"name": "deployments", "limit": null, "used": 0}, {"name": "blocks", "limit": 7, "used": 0},
+		{"name": "deployments", "limit": null, "used": 0}, {"name": "blocks", "limit": 7, "used": 0}, {"name": "api_keys", "limit": null, "used": 1},
 		{"name": "events_per_second", "limit": null, "used": null}, {"name": "stored_bytes", "limit": null, "used": null}]`,
 		h.do(tenant.key, "GET", quotas, "").body)
 	h.must(h.owner, 204, "PATCH", quotas, `{"webhooks": 0}`)

@@ -204,13 +204,15 @@ func Of(fullName string) string {
 	case "orch.v1.AccountQuota.limit":
 		return "Maximum; null means no limit."
 	case "orch.v1.AccountQuota.name":
-		return "Name of the quota: webhooks, automations, deployments, blocks, events_per_second or stored_bytes."
+		return "Name of the quota: webhooks, automations, deployments, blocks, api_keys, events_per_second or stored_bytes."
 	case "orch.v1.AccountQuota.used":
 		return "What the account uses; null if it is not measured."
 	case "orch.v1.AccountQuotaList":
 		return "AccountQuotaList is a JSON array of quotas."
 	case "orch.v1.AccountQuotas":
 		return "AccountQuotas are the quotas of one account; null means the default of the server, 0 no limit."
+	case "orch.v1.AccountQuotas.api_keys":
+		return "Maximum number of API keys of members and service accounts, 0 or more."
 	case "orch.v1.AccountQuotas.automations":
 		return "Maximum number of automations, 0 or more."
 	case "orch.v1.AccountQuotas.blocks":

@@ -249,7 +249,9 @@ type AccountQuotas struct {
 	// Maximum number of events in a second that clients and webhooks send, 0 to 100,000; each replica counts for itself.
 	EventsPerSecond *int64 `protobuf:"varint,5,opt,name=events_per_second,json=eventsPerSecond,proto3,oneof" json:"events_per_second,omitempty"`
 	// Size in bytes of the stored documents beyond which creations are refused, 0 or more.
-	StoredBytes   *int64 `protobuf:"varint,6,opt,name=stored_bytes,json=storedBytes,proto3,oneof" json:"stored_bytes,omitempty"`
+	StoredBytes *int64 `protobuf:"varint,6,opt,name=stored_bytes,json=storedBytes,proto3,oneof" json:"stored_bytes,omitempty"`
+	// Maximum number of API keys of members and service accounts, 0 or more.
+	ApiKeys       *int64 `protobuf:"varint,7,opt,name=api_keys,json=apiKeys,proto3,oneof" json:"api_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -326,10 +328,17 @@ func (x *AccountQuotas) GetStoredBytes() int64 {
 	return 0
 }
 
+func (x *AccountQuotas) GetApiKeys() int64 {
+	if x != nil && x.ApiKeys != nil {
+		return *x.ApiKeys
+	}
+	return 0
+}
+
 // AccountQuota is one quota of an account and its use.
 type AccountQuota struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the quota: webhooks, automations, deployments, blocks, events_per_second or stored_bytes.
+	// Name of the quota: webhooks, automations, deployments, blocks, api_keys, events_per_second or stored_bytes.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Maximum; null means no limit.
 	Limit *int64 `protobuf:"varint,2,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
@@ -1740,20 +1749,22 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\x05_linkB\x1a\n" +
 	"\x18_auth_expiration_secondsB\x11\n" +
 	"\x0f_image_locationB\x14\n" +
-	"\x12_automations_limit\"\xbe\x03\n" +
+	"\x12_automations_limit\"\xfa\x03\n" +
 	"\rAccountQuotas\x12.\n" +
 	"\bwebhooks\x18\x01 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\bwebhooks\x88\x01\x01\x124\n" +
 	"\vautomations\x18\x02 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x01R\vautomations\x88\x01\x01\x124\n" +
 	"\vdeployments\x18\x03 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x02R\vdeployments\x88\x01\x01\x12*\n" +
 	"\x06blocks\x18\x04 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x03R\x06blocks\x88\x01\x01\x12G\n" +
 	"\x11events_per_second\x18\x05 \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00\x00\x001\x00\x00\x00\x00\x00j\xf8@H\x04R\x0feventsPerSecond\x88\x01\x01\x125\n" +
-	"\fstored_bytes\x18\x06 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x05R\vstoredBytes\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
+	"\fstored_bytes\x18\x06 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x05R\vstoredBytes\x88\x01\x01\x12-\n" +
+	"\bapi_keys\x18\a \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x06R\aapiKeys\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
 	"\t_webhooksB\x0e\n" +
 	"\f_automationsB\x0e\n" +
 	"\f_deploymentsB\t\n" +
 	"\a_blocksB\x14\n" +
 	"\x12_events_per_secondB\x0f\n" +
-	"\r_stored_bytes\"\x81\x01\n" +
+	"\r_stored_bytesB\v\n" +
+	"\t_api_keys\"\x81\x01\n" +
 	"\fAccountQuota\x12\x1a\n" +
 	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12!\n" +
 	"\x05limit\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01H\x00R\x05limit\x88\x01\x01\x12\x1f\n" +

@@ -21,7 +21,7 @@ func (s *Service) Report(ctx context.Context, a *orchv1.Account) ([]*orchv1.Acco
 	for _, name := range quota.Names() {
 		one := &orchv1.AccountQuota{Name: string(name), Limit: s.Limit(a, name)}
 		if kind, ok := s.counted[name]; ok {
-			used, err := s.count(ctx, account, kind.collection, 0)
+			used, err := kind.count(ctx, account, 0)
 			if err != nil {
 				return nil, err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -64,6 +65,13 @@ func (r *Registry) IsMember(ctx context.Context, account uuid.UUID, email string
 func AccountAddress(account uuid.UUID, email string) *string {
 	key := account.String() + " " + email
 	return &key
+}
+
+// AccountOf returns the account that created a user; false for the first user of the server, whom no account created.
+func AccountOf(u *orchv1.User) (uuid.UUID, bool) {
+	account, _, _ := strings.Cut(u.GetAccountAddress(), " ")
+	id, err := uuid.Parse(account)
+	return id, err == nil
 }
 
 // CheckAccountRoles rejects a caller who may not grant or revoke these account roles: only owners grant or revoke

@@ -77,7 +77,7 @@ func quotaSetCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set QUOTA=LIMIT...",
 		Short: "Set quotas of an account, as an administrator of the server",
-		Long: `Set quotas of an account: webhooks, automations, deployments, blocks, events_per_second and stored_bytes. A limit is a number,
+		Long: `Set quotas of an account: webhooks, automations, deployments, blocks, api_keys, events_per_second and stored_bytes. A limit is a number,
 "none" for no limit, or "default" for that of the server. Only administrators of the server may set quotas:
 
   orch quota set webhooks=20 events_per_second=100 blocks=default`,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
@@ -30,6 +31,11 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 	if err := reg.CheckAccountRoles(ctx, info, role); err != nil {
 		return nil, err
 	}
+	end, err := s.quotas.Begin(ctx, info.Account, quota.APIKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	id := reg.Store.NewID()
 	stored, shown := reg.NewKey(reg.Vocabulary.BotKeyPrefix(), create.GetName(), expiration)
 	b := &orchv1.ServiceAccount{

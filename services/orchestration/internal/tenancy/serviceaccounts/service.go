@@ -17,6 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
@@ -28,14 +29,15 @@ const (
 type Service struct {
 	orchv1.UnimplementedServiceAccountServiceServer
 	registry *tenancy.Registry
+	quotas   *quotas.Service
 	accounts tenancy.Resource[*orchv1.ServiceAccount]
 	// unbind deletes the webhooks bound to a service account.
 	unbind func(ctx context.Context, account, serviceAccount uuid.UUID) error
 }
 
 // New returns the service.
-func New(registry *tenancy.Registry, deleteWebhooks func(ctx context.Context, account, serviceAccount uuid.UUID) error) *Service {
-	return &Service{registry: registry, unbind: deleteWebhooks, accounts: tenancy.Resource[*orchv1.ServiceAccount]{
+func New(registry *tenancy.Registry, q *quotas.Service, deleteWebhooks func(ctx context.Context, account, serviceAccount uuid.UUID) error) *Service {
+	return &Service{registry: registry, quotas: q, unbind: deleteWebhooks, accounts: tenancy.Resource[*orchv1.ServiceAccount]{
 		Registry: registry, Documents: registry.ServiceAccounts, Kind: directory.ServiceAccount, Noun: noun,
 		Taken: "A service account with this name exists in the account already.",
 		Audit: func(_ request.Info, b *orchv1.ServiceAccount) tenancy.AuditEntry {

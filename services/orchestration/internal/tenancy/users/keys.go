@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
@@ -28,6 +29,17 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 	expiration, err := reg.Expiration(info.Caller, create.Expiration, "expiration")
 	if err != nil {
 		return nil, err
+	}
+	u, err := reg.Users.Get(ctx, tenancy.Server, id)
+	if err != nil {
+		return nil, tenancy.Missing(err, "User")
+	}
+	if account, ok := tenancy.AccountOf(u); ok {
+		end, err := s.quotas.Begin(ctx, account, quota.APIKeys)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
 	}
 	stored, shown := reg.NewKey(reg.Vocabulary.UserKeyPrefix(), create.GetName(), expiration)
 	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.AuditEntry, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/quota"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -58,6 +59,11 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 	if err != nil {
 		return nil, err
 	}
+	end, err := s.quotas.Begin(ctx, info.Account, quota.APIKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	id := reg.Store.NewID()
 	stored, shown := reg.NewKey(reg.Vocabulary.UserKeyPrefix(), "first key", expiration)
 	u := &orchv1.User{

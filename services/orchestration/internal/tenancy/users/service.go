@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
@@ -22,10 +23,13 @@ import (
 type Service struct {
 	orchv1.UnimplementedUserServiceServer
 	registry *tenancy.Registry
+	quotas   *quotas.Service
 }
 
 // New returns the service.
-func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
+func New(registry *tenancy.Registry, q *quotas.Service) *Service {
+	return &Service{registry: registry, quotas: q}
+}
 
 // self returns the user of a call, who must be the caller. Without API keys every user passes.
 func self(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
