@@ -147,11 +147,36 @@ func (h *hosted) readRoutes(t *testing.T, g guarded, who reader) (shown int) {
 				if who.foreign {
 					require.Contains(t, []int{200, 401, 403, 404, 422}, got.status, "%s: %s %s: %s", who.name, r.method, path, got.body)
 				}
+				if strings.HasPrefix(r.path, "/admin/dead_letters") {
+					require.Contains(t, []int{401, 403, 404}, got.status, "%s: %s %s: %s", who.name, r.method, path, got.body)
+				}
 				shown += g.check(t, who, r.method+" "+path+query, got.body)
 			}
 		}
 	}
 	return shown
+}
+
+// writeRoutes asks every route that writes, without a valid body for most: its answer is an echo, an error or the object. Strangers change
+// nothing of the account. Members delete nothing, so that the next one finds the objects.
+func (h *hosted) writeRoutes(t *testing.T, g guarded, who reader) {
+	t.Helper()
+	for _, r := range routes() {
+		if r.option.GetPublic() || r.method == http.MethodGet || access.ReadOnly(r.option.GetScope()) || r.method == http.MethodDelete && !who.foreign {
+			continue
+		}
+		path, exists := g.fill(r, strings.TrimPrefix(accountPath, "/accounts/"))
+		require.True(t, exists, "%s %s: the table has no object for it", r.method, r.path)
+		if !strings.HasPrefix(path, "/accounts/") && !strings.HasPrefix(path, "/users/") && !strings.HasPrefix(path, "/me") {
+			path = who.prefix + path
+		}
+		got := h.do(who.key, r.method, path, "{}")
+		require.Less(t, got.status, http.StatusInternalServerError, "%s: %s %s: %s", who.name, r.method, path, got.body)
+		if who.foreign && strings.HasPrefix(path, accountPath+"/") {
+			require.GreaterOrEqual(t, got.status, http.StatusBadRequest, "%s: %s %s: %s", who.name, r.method, path, got.body)
+		}
+		g.check(t, who, r.method+" "+path, got.body)
+	}
 }
 
 // page reads a page of the dashboard.
@@ -230,7 +255,7 @@ func (h *hosted) listen(t *testing.T, g guarded, who reader, path, filter, last 
 	}
 }
 
-// listenToAll opens the sockets that show events and logs.
+// listenToAll opens the sockets that show events, logs and work pools.
 func (h *hosted) listenToAll(t *testing.T, g guarded, who reader, writer string) {
 	t.Helper()
 	last := uuid.NewString()
@@ -244,9 +269,12 @@ func (h *hosted) listenToAll(t *testing.T, g guarded, who reader, writer string)
 		h.do(h.owner, http.MethodPost, workspacePath+"/logs/", fmt.Sprintf(
 			`[{"name": "n", "level": 20, "message": "canary-row", "timestamp": %q, "flow_run_id": %q}]`, time.Now().UTC().Format(time.RFC3339), uuid.NewString()))
 	})
+	if who.key == "" || who.prefix == workspacePath { // A worker creates the pool in a workspace of its own.
+		h.listen(t, g, who, "/work_pools/canary-pool/workers/connect", helloOfWorker, "worker.ready", func() {})
+	}
 }
 
-// TestSecretsByRole asks every route that reads, every page and the sockets of events and logs, about objects with secrets, as every
+// TestSecretsByRole asks every route, every page and the sockets of events, logs and workers, about objects with secrets, as every
 // role and as strangers: no answer has a secret, block secrets and addresses of webhooks are in answers to callers with their scope
 // alone, and strangers see no row. A route of a new kind needs a row in the table.
 func TestSecretsByRole(t *testing.T) {
@@ -260,6 +288,7 @@ func TestSecretsByRole(t *testing.T) {
 			g.check(t, who, path, h.page(who.key, path).body)
 		}
 	}
+	var members []reader
 	for i, member := range accesstest.Members() {
 		who := reader{
 			name: member.Name, key: h.memberWith(fmt.Sprintf("reader-%d", i), member.AccountRole, member.WorkspaceRole),
@@ -271,14 +300,16 @@ func TestSecretsByRole(t *testing.T) {
 		own, _ := h.pages(who.key)
 		readPages(who, own)
 		h.listenToAll(t, g, who, h.owner)
+		members = append(members, who)
 	}
 	stranger := h.tenant("stranger")
-	for _, who := range []reader{
+	strangers := []reader{
 		{name: "a stranger in the workspace", key: stranger.key, foreign: true, prefix: workspacePath},
 		{name: "a stranger in their own", key: stranger.key, foreign: true, prefix: stranger.workspacePath()},
 		{name: "a stranger of two accounts", key: stranger.key, foreign: true, prefix: stranger.accountPath() + strings.TrimPrefix(workspacePath, accountPath)},
 		{name: "nobody", foreign: true},
-	} {
+	}
+	for _, who := range strangers {
 		require.Zero(t, h.readRoutes(t, g, who), who.name)
 		readPages(who, pages)
 		writer := who.key
@@ -289,4 +320,7 @@ func TestSecretsByRole(t *testing.T) {
 	}
 	own, _ := h.pages(stranger.key)
 	readPages(reader{name: "a stranger", key: stranger.key, foreign: true}, own)
+	for _, who := range append(strangers, members...) { // Last, because some members change the objects.
+		h.writeRoutes(t, g, who)
+	}
 }
