@@ -1,7 +1,9 @@
 package traffic
 
 import (
+	"encoding/json"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -71,6 +73,33 @@ func TestShift(t *testing.T) {
 		`2026-13-41T25:61:00Z`:                   `2026-13-41T25:61:00Z`,
 	} {
 		require.Equal(t, want, shift(from, time.Hour), from)
+	}
+}
+
+func TestTimesToComeAreAsFarAheadAsRecorded(t *testing.T) {
+	t.Parallel()
+	recorded := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	const text = `{"since":"2026-11-21T11:59:50Z","before":"2026-11-21T12:00:10Z"}`
+	of := func(text string) (since, before time.Time) {
+		var window struct{ Since, Before time.Time }
+		require.NoError(t, json.Unmarshal([]byte(text), &window))
+		return window.Since, window.Before
+	}
+	for name, ahead := range map[string]time.Time{"lagging": {}, "by the calendar": recorded} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := &replay{known: newIdentities(), later: time.Since(recorded), ahead: ahead}
+				first, last := of(r.now(text, recorded))
+				time.Sleep(time.Hour)
+				since, before := of(r.now(text, recorded))
+				require.Equal(t, first, since, "the past")
+				if ahead.IsZero() {
+					last = last.Add(time.Hour)
+				}
+				require.Equal(t, last, before, "the future")
+			})
+		})
 	}
 }
 

@@ -27,7 +27,7 @@ func (r *replay) register(ctx context.Context, look Call) error {
 		return fmt.Errorf("encode schema: %w", err)
 	}
 	create := Call{Method: http.MethodPost, Path: "/api/block_schemas/", Header: look.Header}
-	answer, err := r.send(ctx, create, r.now(string(body)))
+	answer, err := r.send(ctx, create, r.now(string(body), look.At))
 	if err != nil {
 		return err
 	}

@@ -124,8 +124,17 @@ func (r *replay) close() {
 	}
 }
 
-// now returns a recorded text with the ids and times of this run.
-func (r *replay) now(text string) string { return shift(r.known.translate(text), r.later) }
+// now returns a text that was recorded at a time, with the ids and times of this run. A time that was to come is as far ahead as it was
+// then, also when the replay lags: what the server has made meanwhile lies before it. Times of the past keep their distances.
+func (r *replay) now(text string, recorded time.Time) string {
+	lag := time.Since(recorded).Truncate(time.Microsecond)
+	return shiftEach(r.known.translate(text), func(at time.Time) time.Duration {
+		if r.ahead.IsZero() && at.After(recorded) {
+			return max(r.later, lag)
+		}
+		return r.later
+	})
+}
 
 func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
 	if call.Socket != nil {
@@ -133,14 +142,14 @@ func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
 	}
 	if call.Event != nil {
 		call = Call{
-			Method: http.MethodPost, Path: "/api/events", Status: http.StatusNoContent,
+			At: call.At, Method: http.MethodPost, Path: "/api/events", Status: http.StatusNoContent,
 			Header: map[string]string{"content-type": "application/json"},
 			Body:   slices.Concat([]byte{'['}, call.Event, []byte{']'}),
 		}
 	}
 	outcome := Outcome{
 		Call: fmt.Sprintf("%s %s %s", r.name, call.Method, anonymous(strings.TrimPrefix(call.Path, "/api"))),
-		Sent: r.now(string(call.Body)),
+		Sent: r.now(string(call.Body), call.At),
 	}
 	if call.Status >= http.StatusInternalServerError {
 		outcome.Repeated = true
@@ -213,7 +222,7 @@ type answer struct {
 func (r *replay) send(ctx context.Context, call Call, body string) (answer, error) {
 	target := r.API + r.known.translate(strings.TrimPrefix(call.Path, "/api"))
 	if call.Query != "" {
-		values, err := url.ParseQuery(r.now(call.Query))
+		values, err := url.ParseQuery(r.now(call.Query, call.At))
 		if err != nil {
 			return answer{}, fmt.Errorf("parse query %q: %w", call.Query, err)
 		}

@@ -30,13 +30,18 @@ func cycles(since time.Duration) time.Duration {
 
 // shift moves the times in a text by a duration and keeps their formats; it leaves all other text unchanged.
 func shift(text string, by time.Duration) string {
+	return shiftEach(text, func(time.Time) time.Duration { return by })
+}
+
+// shiftEach is shift by a duration for each time.
+func shiftEach(text string, by func(time.Time) time.Duration) string {
 	return timestamp.ReplaceAllStringFunc(text, func(found string) string {
 		for _, layout := range layouts {
 			if found[10] == ' ' {
 				layout = strings.Replace(layout, "T", " ", 1)
 			}
 			if at, err := time.Parse(layout, found); err == nil {
-				return at.Add(by).Format(layout)
+				return at.Add(by(at)).Format(layout)
 			}
 		}
 		return found

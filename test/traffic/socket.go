@@ -84,7 +84,7 @@ func (s *socket) read(ctx context.Context) {
 // socket does what a client did with a websocket, or compares what the server does with it.
 func (r *replay) socket(ctx context.Context, call Call) (Outcome, error) {
 	step := call.Socket
-	outcome := Outcome{Call: fmt.Sprintf("%s %s %s", r.name, step.name(), anonymous(strings.TrimPrefix(call.Path, "/api"))), Sent: r.now(string(step.Data))}
+	outcome := Outcome{Call: fmt.Sprintf("%s %s %s", r.name, step.name(), anonymous(strings.TrimPrefix(call.Path, "/api"))), Sent: r.now(string(step.Data), call.At)}
 	if step.Kind == "ws_open" {
 		return outcome, r.open(ctx, call)
 	}
@@ -103,7 +103,7 @@ func (r *replay) socket(ctx context.Context, call Call) (Outcome, error) {
 	case step.Kind == "ws_close":
 		found = surplus(open)
 		delete(r.sockets, step.Number)
-		err = open.conn.Close(websocket.StatusCode(step.Code), step.Reason)
+		_ = open.conn.Close(websocket.StatusCode(step.Code), step.Reason) // It fails if the server answers late: the pace is not compared.
 	default:
 		found = surplus(open)
 		err = open.conn.Write(ctx, websocket.MessageText, []byte(outcome.Sent))
