@@ -91,7 +91,7 @@ func TestTimesToComeAreAsFarAheadAsRecorded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &replay{known: newIdentities(), later: time.Since(recorded), ahead: ahead}
 				first, last := of(r.now(text, recorded))
-				time.Sleep(time.Hour)
+				time.Sleep(time.Hour) //nolint:forbidigo // In the synctest bubble no real time passes.
 				since, before := of(r.now(text, recorded))
 				require.Equal(t, first, since, "the past")
 				if ahead.IsZero() {
