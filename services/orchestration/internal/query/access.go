@@ -221,7 +221,9 @@ func covering(c Collection, filter bson.D, fields []string) (index bson.D) {
 	all := conditionsOf(filter[1:])
 	best := -1
 	for _, ix := range indexesOf(c) {
-		within := func(field string) bool { return slices.ContainsFunc(ix.Keys, func(key bson.E) bool { return key.Key == field }) }
+		within := func(field string) bool {
+			return slices.ContainsFunc(ix.Keys, func(key bson.E) bool { return key.Key == field })
+		}
 		if !ix.hasAll(all) || !within("_id") || !namesOnly(filter, ix.Keys) || slices.ContainsFunc(fields, func(field string) bool { return !within(field) }) {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
-
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/services/orchestration/internal/query"

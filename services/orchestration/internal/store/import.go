@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/services/orchestration/internal/query"
