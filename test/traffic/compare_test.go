@@ -80,7 +80,7 @@ func TestTimesToComeAreAsFarAheadAsRecorded(t *testing.T) {
 	t.Parallel()
 	recorded := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	const text = `{"since":"2026-11-21T11:59:50Z","before":"2026-11-21T12:00:10Z"}`
-	of := func(text string) (since, before time.Time) {
+	parse := func(text string) (since, before time.Time) {
 		var window struct{ Since, Before time.Time }
 		require.NoError(t, json.Unmarshal([]byte(text), &window))
 		return window.Since, window.Before
@@ -90,9 +90,9 @@ func TestTimesToComeAreAsFarAheadAsRecorded(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := &replay{known: newIdentities(), later: time.Since(recorded), ahead: ahead}
-				first, last := of(r.now(text, recorded))
+				first, last := parse(r.now(text, recorded))
 				time.Sleep(time.Hour) //nolint:forbidigo // In the synctest bubble no real time passes.
-				since, before := of(r.now(text, recorded))
+				since, before := parse(r.now(text, recorded))
 				require.Equal(t, first, since, "the past")
 				if ahead.IsZero() {
 					last = last.Add(time.Hour)
