@@ -31,6 +31,9 @@ func (r *replay) register(ctx context.Context, look Call) error {
 	if err != nil {
 		return err
 	}
+	if answer.status == http.StatusServiceUnavailable {
+		return nil // The next lookup finds none either, and registers again.
+	}
 	if answer.status != http.StatusCreated {
 		return fmt.Errorf("register schema: %d %s", answer.status, answer.body)
 	}
