@@ -33,7 +33,7 @@ type reencryption struct {
 	complete bool // The last pass found nothing to do, and the log says so.
 }
 
-// secretKind is a kind of documents with secrets. each calls done for each document, and goes on after one that fails. Without write it
+// secretKind is a kind of documents with secrets. each calls done for each document, also after a failure. Without write, each
 // changes nothing, and changed says that another key encrypted the document.
 type secretKind struct {
 	name string

@@ -12,10 +12,10 @@ import (
 // comparison compares a recorded response with the new one and records the differences.
 type comparison struct {
 	known *identities
-	// ahead and later are those of the replay.
-	ahead time.Time
-	later time.Duration
-	found []string
+	// calendarFrom and later are those of the replay.
+	calendarFrom time.Time
+	later        time.Duration
+	found        []string
 }
 
 func (c *comparison) note(path, format string, args ...any) {
@@ -81,7 +81,7 @@ func (c *comparison) list(path string, recorded, ours []any) {
 
 func (c *comparison) text(path, recorded, ours string) {
 	if isTimestamp(recorded) && isTimestamp(ours) {
-		if want := shift(recorded, c.later); !c.ahead.IsZero() && isAfter(recorded, c.ahead) && !isSame(want, ours) {
+		if want := shift(recorded, c.later); !c.calendarFrom.IsZero() && isAfter(recorded, c.calendarFrom) && !isSame(want, ours) {
 			c.note(path, "%q instead of %q", ours, want)
 		}
 		return

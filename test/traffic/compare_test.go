@@ -85,16 +85,16 @@ func TestTimesToComeAreAsFarAheadAsRecorded(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &window))
 		return window.Since, window.Before
 	}
-	for name, ahead := range map[string]time.Time{"lagging": {}, "by the calendar": recorded} {
+	for name, calendarFrom := range map[string]time.Time{"lagging": {}, "by the calendar": recorded} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := &replay{known: newIdentities(), later: time.Since(recorded), ahead: ahead}
+				r := &replay{known: newIdentities(), later: time.Since(recorded), calendarFrom: calendarFrom}
 				first, last := parse(r.now(text, recorded))
 				time.Sleep(time.Hour) //nolint:forbidigo // In the synctest bubble no real time passes.
 				since, before := parse(r.now(text, recorded))
 				require.Equal(t, first, since, "the past")
-				if ahead.IsZero() {
+				if calendarFrom.IsZero() {
 					last = last.Add(time.Hour)
 				}
 				require.Equal(t, last, before, "the future")
@@ -134,7 +134,7 @@ func TestRecordingsLoad(t *testing.T) {
 
 func TestTimesAheadAreCompared(t *testing.T) {
 	t.Parallel()
-	ahead := time.Date(2027, 1, 26, 0, 0, 0, 0, time.UTC)
+	calendarFrom := time.Date(2027, 1, 26, 0, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
 		recorded, ours string
 		later          time.Duration
@@ -148,7 +148,7 @@ func TestTimesAheadAreCompared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := comparison{known: newIdentities(), ahead: ahead, later: test.later}
+			c := comparison{known: newIdentities(), calendarFrom: calendarFrom, later: test.later}
 			c.value("", map[string]any{"at": test.recorded}, map[string]any{"at": test.ours})
 			require.Equal(t, test.want, c.found)
 		})

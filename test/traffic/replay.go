@@ -70,7 +70,7 @@ func (p *Player) Replay(ctx context.Context, recording Recording) ([]Outcome, er
 	}
 	if p.Calendar {
 		run.later = cycles(now.Sub(began))
-		run.ahead = began.Add(monthsAhead)
+		run.calendarFrom = began.Add(monthsAhead)
 	}
 	defer run.close()
 	outcomes := make([]Outcome, 0, len(recording.Calls))
@@ -111,8 +111,8 @@ type replay struct {
 	later time.Duration // From the recording to this run.
 	// lacking reports that a call of an absent route would have changed something.
 	lacking bool
-	// ahead is the time of the recording after which times must be the recorded ones; zero: none must.
-	ahead time.Time
+	// calendarFrom is the time of the recording from which on times must be as recorded. The zero time means that none must.
+	calendarFrom time.Time
 	// sockets are the open websockets by their numbers.
 	sockets map[int]*socket
 }
@@ -129,7 +129,7 @@ func (r *replay) close() {
 func (r *replay) now(text string, recorded time.Time) string {
 	lag := time.Since(recorded).Truncate(time.Microsecond)
 	return shiftEach(r.known.translate(text), func(at time.Time) time.Duration {
-		if r.ahead.IsZero() && at.After(recorded) {
+		if r.calendarFrom.IsZero() && at.After(recorded) {
 			return max(r.later, lag)
 		}
 		return r.later
@@ -282,7 +282,7 @@ func (r *replay) differences(call Call, got answer) ([]string, error) {
 
 // compare lists the differences between what was recorded and what is there now, and learns ids.
 func (r *replay) compare(recorded, ours any) []string {
-	c := &comparison{known: r.known, ahead: r.ahead, later: r.later}
+	c := &comparison{known: r.known, calendarFrom: r.calendarFrom, later: r.later}
 	c.value("", recorded, ours)
 	return c.found
 }

@@ -54,7 +54,7 @@ func TestEntries(t *testing.T) {
 			got := Entries(d, fields)
 			var memory Memory
 			memory.Parse(nil, doc(t, `{"a": 9, "b": [9]}`))
-			for range 2 { // The second pass reads the parsed elements, beside those of another version.
+			for range 2 { // The second pass reads the elements that the first one parsed, beside the elements of another version.
 				derived := EntriesIn(&memory, d, fields)
 				require.Equal(t, got.Keys, derived.Keys, c.doc)
 				require.Equal(t, got.Multikey, derived.Multikey, c.doc)

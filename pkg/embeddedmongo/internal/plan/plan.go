@@ -93,9 +93,15 @@ func New(c *storage.Reader, q Query) (*Plan, error) {
 	return best, nil
 }
 
-// better compares two candidates: the one whose points look up at most one document each, then the one with bounds of more fields, then the one
-// whose keys decide the filter, then the one with more fields that points fix, then that of a partial index, which has fewer documents, then the
-// one that a limit can stop in the order of the sort, then the score.
+// better compares two candidates by the first criterion in which they differ:
+//
+//  1. each point looks up at most one document,
+//  2. more fields have bounds,
+//  3. the keys decide the filter,
+//  4. points fix more fields,
+//  5. the index is partial, and so has fewer documents,
+//  6. a limit can stop the scan in the order of the sort,
+//  7. the score.
 func (p *Plan) better(other *Plan) bool {
 	for _, c := range []int{
 		compare(p.looksUp(), other.looksUp()),

@@ -201,7 +201,7 @@ type found struct {
 	edge *int64
 }
 
-// page makes a page of what was found, with the token of the next one if there is one.
+// page returns the page of the found events. It has the token of the next page if events may follow.
 func (s *Service) page(in owner, p position, found found) (*orchv1.EventPage, error) {
 	p.seen += int64(len(found.events))
 	least := p.seen // Counting may have stopped before.
@@ -228,8 +228,8 @@ func (s *Service) page(in owner, p position, found found) (*orchv1.EventPage, er
 	return page, nil
 }
 
-// edge returns the time up to which a page reads events: that of the last one of those that a page may read. It is nil if a page may read all
-// events from its position on, or if keys decide its filter, so a page reads its own events only.
+// edge returns the time at which a page ends although the filter has further matches: a page tests at most totalBounds.read events. The edge is
+// nil if no more events than that follow the position, or if the keys of an index decide the filter, so the page tests no other events.
 func (s *Service) edge(ctx context.Context, ws uuid.UUID, p position, named *orchv1.EventFilter) (*int64, error) {
 	keys := indexed(named)
 	if proto.Equal(keys, named) || onlyRelated(named) != "" || named.GetResource().GetDistinct() {

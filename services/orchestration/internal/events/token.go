@@ -44,7 +44,7 @@ func (p *position) goOnAfter(e *orchv1.ReceivedEvent) error {
 	return nil
 }
 
-// goOnAtEdge moves the position behind all events of a time: no id precedes the one that it takes.
+// goOnAtEdge moves the position behind all events of a time. Its id is below the id of every event.
 func (p *position) goOnAtEdge(occurred int64) {
 	p.afterOccurred, p.afterID, p.afterShared = occurred, uuid.UUID{15: 1}, false
 	if p.filter.GetOrder() == orchv1.EventOrder_EVENT_ORDER_ASC {

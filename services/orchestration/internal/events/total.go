@@ -63,7 +63,7 @@ func admits(f *orchv1.EventNameFilter, name string) bool {
 type totalBounds struct {
 	indexed int64 // Of events that index keys count.
 	tested  int64 // Of events that are read.
-	read    int64 // Events that a page, or a total, reads for those that keys do not decide.
+	read    int64 // Of events that a page or a total tests, if the keys of an index do not decide the filter.
 }
 
 // count is a number of events; capped means that it is that many or more.

@@ -114,11 +114,11 @@ func (s *Service) Expire(ctx context.Context, effects []store.Effect) error {
 		if len(batch) == 0 {
 			continue
 		}
-		gone, err := store.RemoveRevisions(ctx, s.runs, ws, batch[1:])
+		removed, err := store.RemoveRevisions(ctx, s.runs, ws, batch[1:])
 		if err != nil {
 			return err
 		}
-		if err := s.flush.Execute(ctx, s.dependentsOf(ws, append(gone, batch[0].ID))); err != nil {
+		if err := s.flush.Execute(ctx, s.dependentsOf(ws, append(removed, batch[0].ID))); err != nil {
 			return err
 		}
 	}

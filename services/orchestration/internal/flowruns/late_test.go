@@ -47,9 +47,9 @@ func TestAPassOverManyLateRunsEndsInTime(t *testing.T) {
 		require.Positive(t, marked)
 		total += marked
 	}
-	late, err := w.service.runs.Count(t.Context(), w.ws, store.Query{Filter: bson.D{{Key: "state.name", Value: nameLate}}})
+	count, err := w.service.runs.Count(t.Context(), w.ws, store.Query{Filter: bson.D{{Key: "state.name", Value: nameLate}}})
 	require.NoError(t, err)
-	require.Equal(t, int64(total), late)
+	require.Equal(t, int64(total), count)
 	states, err := w.service.States(t.Context(), w.ws, uuid.MustParse(runs[many-1].RunID.String()))
 	require.NoError(t, err)
 	require.NotEmpty(t, states.GetStates(), "a scheduled run has a history")

@@ -10,7 +10,7 @@ import (
 const deadLetterPage = 100
 
 // Reencrypt encrypts the body of every dead letter with the first key, where another one did; without write it only examines.
-// It calls done for each of them, and goes on after one that fails.
+// Reencrypt calls done for each dead letter, also after a failure.
 func (r *Relay) Reencrypt(ctx context.Context, write bool, done func(changed bool, err error) error) error {
 	var after uuid.UUID
 	for {

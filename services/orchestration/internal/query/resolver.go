@@ -225,8 +225,8 @@ func (r Resolver) references(ctx context.Context, rel relation, filter bson.D) (
 	return ids, err == nil && len(ids) <= r.MaxIDs, err
 }
 
-// fewMatches reports whether a filter has at most MaxIDs matches, and returns the index by which they are read: that of the criteria with
-// the fewest matches, if those are few already. Else the server chooses.
+// fewMatches reports whether a filter has at most MaxIDs matches. It returns the index of the most selective criteria to read the matches by,
+// or nil if each index has more than MaxIDs matches: then the server chooses.
 func (r Resolver) fewMatches(ctx context.Context, c Collection, filter bson.D) (index bson.D, few bool, err error) {
 	most := int64(r.MaxIDs) + 1
 	least := most

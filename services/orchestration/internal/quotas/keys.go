@@ -14,7 +14,7 @@ import (
 )
 
 // countKeys counts the unexpired keys of an account's service accounts and members, up to a limit; 0 means none. The keys of a user count
-// in the account that created the user, so no account uses up what others have.
+// only in the account that created the user, so no account uses up the quota of another account.
 func (s *Service) countKeys(ctx context.Context, account uuid.UUID, limit int64) (total int64, err error) {
 	now := s.registry.Store.Now()
 	byID := store.Query{Sort: bson.D{{Key: "_id", Value: 1}}}

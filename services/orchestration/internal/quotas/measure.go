@@ -27,7 +27,7 @@ func (s *Service) Measure(ctx context.Context) (changed int, err error) {
 	}
 	var all []due
 	pass := s.registry.Store.Pass(ctx, "measure the stored bytes of an account")
-	err = store.EachRevision(ctx, s.registry.Accounts, func(_ uuid.UUID, _ int64, a *orchv1.Account) error {
+	err = s.registry.Accounts.EachAcross(ctx, store.Query{}, func(_ uuid.UUID, a *orchv1.Account) error {
 		if s.defaults.Of(a.GetQuotas(), quota.StoredBytes) <= 0 {
 			return nil
 		}

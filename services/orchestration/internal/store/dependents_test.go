@@ -32,9 +32,9 @@ func TestDeletionsOfEffectsAfterAFailover(t *testing.T) {
 			for _, v := range read {
 				batch = append(batch, store.Revision{ID: uuid.MustParse(v.Message.GetId()), Revision: v.Revision})
 			}
-			gone, err := store.RemoveRevisions(t.Context(), c, ws, batch)
+			removed, err := store.RemoveRevisions(t.Context(), c, ws, batch)
 			require.NoError(t, err)
-			require.Len(t, gone, len(batch))
+			require.Len(t, removed, len(batch))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // workspace does not have afterwards. It costs a third of DeleteVersions, because the documents carry no effects.
 //
 // It waits for a majority: the caller then removes the effect that would repeat the call, and deletes the dependents.
-func RemoveRevisions[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, all []Revision) (gone []uuid.UUID, err error) {
+func RemoveRevisions[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, all []Revision) (removed []uuid.UUID, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -51,8 +51,8 @@ func RemoveRevisions[M proto.Message](ctx context.Context, c *Collection[M], ws 
 	}
 	for _, id := range ids {
 		if !left[id] {
-			gone = append(gone, id)
+			removed = append(removed, id)
 		}
 	}
-	return gone, nil
+	return removed, nil
 }

@@ -31,13 +31,13 @@ func TestUpgradesAreTrustedADayLater(t *testing.T) {
 		_, err = db.Collection(string(query.FlowRun)).InsertOne(ctx, doc)
 		require.NoError(t, err)
 	}
-	named := func() (known bool) {
-		names, known, err := w.Resolver().Names(ctx, ws, query.FlowRun, "amber", bson.D{{Key: "$regex", Value: "amber"}})
+	named := func() (complete bool) {
+		names, complete, err := w.Resolver().Names(ctx, ws, query.FlowRun, "amber", bson.D{{Key: "$regex", Value: "amber"}})
 		require.NoError(t, err)
-		if known {
+		if complete {
 			require.Equal(t, []string{"amber-fox"}, names)
 		}
-		return known
+		return complete
 	}
 	earlier(1)
 	require.NoError(t, w.Claim(ctx, vocabulary.Orch))

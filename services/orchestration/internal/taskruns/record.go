@@ -161,12 +161,12 @@ func (s *Service) write(ctx context.Context, ws uuid.UUID, work *recordBatch, th
 		return complete && len(taken) == 0, nil
 	}
 	for _, i := range taken {
-		gone, err := store.Occupied(ctx, s.runs, ws, entries[i].run.GetId())
+		occupied, err := store.Occupied(ctx, s.runs, ws, entries[i].run.GetId())
 		if err != nil {
 			return false, err
 		}
-		entries[i].deleted = gone
-		complete = complete && gone
+		entries[i].deleted = occupied
+		complete = complete && occupied
 	}
 	return complete, nil
 }

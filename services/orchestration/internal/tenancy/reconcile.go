@@ -109,7 +109,7 @@ func each[M proto.Message](ctx context.Context, r *Registry, kind directory.Kind
 	type owned struct{ owner, id uuid.UUID }
 	var all []owned
 	pass := r.Store.Pass(ctx, "write an entry of the directory")
-	err := store.EachRevision(ctx, from, func(owner uuid.UUID, _ int64, m M) error {
+	err := from.EachAcross(ctx, store.Query{}, func(owner uuid.UUID, m M) error {
 		fields := m.ProtoReflect().Descriptor().Fields()
 		text := m.ProtoReflect().Get(fields.ByName(protoreflect.Name("id"))).String()
 		id, err := uuid.Parse(text)

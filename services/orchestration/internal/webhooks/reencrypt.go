@@ -13,7 +13,7 @@ import (
 )
 
 // Reencrypt encrypts the secrets of every webhook with the first key, where another one did, and publishes its definition;
-// without write it only examines. It calls done for each webhook, and goes on after one that fails.
+// without write it only examines. Reencrypt calls done for each webhook, also after a failure.
 func (s *Service) Reencrypt(ctx context.Context, write bool, done func(changed bool, err error) error) error {
 	return s.webhooks.EachAcross(ctx, store.Query{}, func(ws uuid.UUID, w *orchv1.Webhook) error {
 		if len(w.GetSealedSecrets()) == 0 && w.SealedVerifyToken == nil {
