@@ -15,7 +15,7 @@ var apiKeyHead = []string{"ID", "NAME", "EXPIRES"}
 func apiKeyRow(k apiKey) []string { return []string{k.ID, k.Name, expiry(k.Expiration)} }
 
 func apiKeyCommand(version string) *cobra.Command {
-	return remoteCommand(version, &cobra.Command{Use: "api-key", Short: "Manage your own API keys"},
+	return remoteCommand(version, &cobra.Command{Use: "api-key", Aliases: []string{"api-keys", "key", "keys"}, Short: "Manage your own API keys"},
 		apiKeyListCommand, apiKeyCreateCommand, apiKeyDeleteCommand)
 }
 

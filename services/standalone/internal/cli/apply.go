@@ -50,7 +50,7 @@ func uniqueNames(records []currentRecord, collection string) (map[string]current
 }
 
 // applyChanges prints the changes of the records of a collection, and sends them unless dryRun is set.
-func (c *connection) applyChanges(cmd *cobra.Command, s *remote.Server, collection string, changes []change, dryRun, yes bool) error {
+func (c *connection) applyChanges(cmd *cobra.Command, collection string, changes []change, dryRun, yes bool, send func(context.Context, change) error) error {
 	for _, one := range changes {
 		c.showChange(cmd, one)
 	}
@@ -63,7 +63,7 @@ func (c *connection) applyChanges(cmd *cobra.Command, s *remote.Server, collecti
 		}
 	}
 	for i, one := range changes {
-		if err := one.apply(cmd.Context(), s, collection); err != nil {
+		if err := send(cmd.Context(), one); err != nil {
 			return fmt.Errorf("%s %s %s: %w; the %d %s before it are applied, and apply can be repeated", one.verb, strings.TrimSuffix(collection, "s"), one.name, err, i, collection)
 		}
 	}
@@ -98,23 +98,25 @@ func (c *connection) showChange(cmd *cobra.Command, one change) {
 	}
 }
 
-// apply sends a change of a record of a collection.
-func (one change) apply(ctx context.Context, s *remote.Server, collection string) error {
-	var err error
+// sendTo returns the function that sends the changes of records of a collection of the workspace.
+func sendTo(s *remote.Server, collection string) func(context.Context, change) error {
 	path := s.InWorkspace("/" + collection + "/")
-	switch one.verb {
-	case "create":
-		_, err = s.Call(ctx, http.MethodPost, path, one.body)
-	case "change":
-		body := one.whole
-		if body == nil {
-			body = one.body
+	return func(ctx context.Context, one change) error {
+		var err error
+		switch one.verb {
+		case "create":
+			_, err = s.Call(ctx, http.MethodPost, path, one.body)
+		case "change":
+			body := one.whole
+			if body == nil {
+				body = one.body
+			}
+			_, err = s.Call(ctx, one.update, path+one.id, body)
+		case "delete":
+			_, err = s.Call(ctx, http.MethodDelete, path+one.id, nil)
 		}
-		_, err = s.Call(ctx, one.update, path+one.id, body)
-	case "delete":
-		_, err = s.Call(ctx, http.MethodDelete, path+one.id, nil)
+		return err
 	}
-	return err
 }
 
 // decodeRecords decodes one YAML document with a list of records below the key, and nothing else: a misspelled key must not look like an

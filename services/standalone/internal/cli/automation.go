@@ -41,8 +41,8 @@ func automationCommand(version string) *cobra.Command {
 		Use: "automation", Aliases: []string{"automations"}, Short: "Manage automations, and evaluate them without effects",
 		Long: `Manage automations, and evaluate them without effects. An automation is named by its id or by its name.`,
 	},
-		automationListCommand, automationInspectCommand, automationCreateCommand, automationApplyCommand, automationExportCommand, automationPauseCommand,
-		automationResumeCommand, automationDeleteCommand, automationTestCommand, automationHistoryCommand, automationDeliveriesCommand, automationSimulateCommand)
+		automationListCommand, automationInspectCommand, automationCreateCommand, automationApplyCommand, automationExportCommand, automationDisableCommand,
+		automationEnableCommand, automationUpdateCommand, automationDeleteCommand, automationTestCommand, automationHistoryCommand, automationDeliveriesCommand, automationSimulateCommand)
 }
 
 // automationOf returns the server and the path of the automation that an argument means.

@@ -46,7 +46,7 @@ fields of the API with ids work too.`,
 		if err != nil {
 			return err
 		}
-		return c.applyChanges(cmd, s, automationsKey, changes, *dryRun, *yes)
+		return c.applyChanges(cmd, automationsKey, changes, *dryRun, *yes, sendTo(s, automationsKey))
 	}
 	return cmd
 }

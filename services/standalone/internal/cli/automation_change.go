@@ -35,17 +35,17 @@ func automationCreateCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-func automationPauseCommand(c *connection) *cobra.Command {
-	return automationSwitchCommand(c, "pause", "Disable an automation: it is not evaluated, and its windows stay", false)
+func automationDisableCommand(c *connection) *cobra.Command {
+	return automationSwitchCommand(c, "disable", "pause", "Disable an automation: it is not evaluated, and its windows stay", false)
 }
 
-func automationResumeCommand(c *connection) *cobra.Command {
-	return automationSwitchCommand(c, "resume", "Enable an automation again", true)
+func automationEnableCommand(c *connection) *cobra.Command {
+	return automationSwitchCommand(c, "enable", "resume", "Enable an automation again", true)
 }
 
-func automationSwitchCommand(c *connection, verb, short string, enabled bool) *cobra.Command {
+func automationSwitchCommand(c *connection, verb, alias, short string, enabled bool) *cobra.Command {
 	return &cobra.Command{
-		Use:   verb + " AUTOMATION",
+		Use: verb + " AUTOMATION", Aliases: []string{alias},
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

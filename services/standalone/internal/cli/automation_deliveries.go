@@ -82,7 +82,7 @@ func automationDeliveriesCommand(c *connection) *cobra.Command {
 
 // showCall shows a call with its request and its response.
 func (c *connection) showCall(cmd *cobra.Command, answer json.RawMessage) error {
-	if err := show(c, cmd, answer, callHead, callRow); err != nil || c.output == "json" {
+	if err := show(c, cmd, answer, callHead, callRow); err != nil || c.output == outputJSON {
 		return err
 	}
 	d, err := remote.Decode[callSummary](answer)

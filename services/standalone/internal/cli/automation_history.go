@@ -48,7 +48,7 @@ func automationHistoryCommand(c *connection) *cobra.Command {
 }
 
 func (c *connection) showHistory(cmd *cobra.Command, answer json.RawMessage) error {
-	if c.output == "json" {
+	if c.output == outputJSON {
 		return printJSON(cmd.OutOrStdout(), answer)
 	}
 	history, err := remote.Decode[historySummary](answer)
@@ -73,5 +73,5 @@ func (c *connection) showHistory(cmd *cobra.Command, answer json.RawMessage) err
 		}
 		rows = append(rows, []string{f.Triggered, f.State, event, strings.Join(actions, "; ")})
 	}
-	return table(cmd.OutOrStdout(), []string{"TRIGGERED", "STATE", "EVENT", "ACTIONS"}, rows, func(row []string) []string { return row })
+	return printTable(c, cmd, tableForm[[]string]{head: []string{"TRIGGERED", "STATE", "EVENT", "ACTIONS"}, row: func(row []string) []string { return row }}, rows)
 }

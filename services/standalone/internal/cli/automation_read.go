@@ -28,7 +28,7 @@ func automationListCommand(c *connection) *cobra.Command {
 func automationInspectCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect AUTOMATION",
-		Short: "Show an automation as JSON",
+		Short: "Show an automation with all fields",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, path, err := c.automationOf(cmd.Context(), args[0])
@@ -39,7 +39,7 @@ func automationInspectCommand(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printJSON(cmd.OutOrStdout(), answer)
+			return c.inspect(cmd, answer)
 		},
 	}
 }

@@ -76,7 +76,7 @@ is one of the server, or that of a file. Nothing is executed.`,
 }
 
 func (c *connection) showEvaluation(cmd *cobra.Command, answer json.RawMessage) error {
-	if c.output == "json" {
+	if c.output == outputJSON {
 		return printJSON(cmd.OutOrStdout(), answer)
 	}
 	result, err := remote.Decode[evaluationSummary](answer)
@@ -93,7 +93,7 @@ func (c *connection) showEvaluation(cmd *cobra.Command, answer json.RawMessage) 
 		}
 		rows = append(rows, []string{f.Triggered, f.State, strings.Join(event, " "), f.Reason})
 	}
-	err = table(cmd.OutOrStdout(), []string{"TRIGGERED", "STATE", "EVENT", "REASON"}, rows, func(row []string) []string { return row })
+	err = printTable(c, cmd, tableForm[[]string]{head: []string{"TRIGGERED", "STATE", "EVENT", "REASON"}, row: func(row []string) []string { return row }}, rows)
 	if err != nil {
 		return err
 	}

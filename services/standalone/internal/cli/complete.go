@@ -20,8 +20,12 @@ var (
 		"WEBHOOK": inWorkspace("/webhooks"), "FLOW-RUN": inWorkspace("/flow_runs"), "DEPLOYMENT": inWorkspace("/deployments"),
 		"AUTOMATION": inWorkspace("/automations"), "SERVICE-ACCOUNT": inAccount("/bots"), "TEAM": inAccount("/teams"),
 		"[AUTOMATION]": inWorkspace("/automations"), "WORKSPACE": ofWorkspaces, "[PRESET]": ofPresets,
+		"FLOW": inWorkspace("/flows"), "VARIABLE": inWorkspace("/variables"), "WORK-POOL": inWorkspace("/work_pools"),
+		"LIMIT": inWorkspace("/v2/concurrency_limits"), "ROLE": inAccount("/workspace_roles"), "WORK-POOL/QUEUE": resourceNames(workQueueResource),
+		"WORK-POOL/WORKER": resourceNames(workerResource), "TYPE/NAME": resourceNames(blockResource), "EMAIL": resourceNames(userResource),
 	}
 	namedFlags = map[string]names{
+		"work-pool": inWorkspace("/work_pools"), "flow-run": inWorkspace("/flow_runs"), "inherit": inAccount("/workspace_roles"),
 		"service-account": inAccount("/bots"), "flow": inWorkspace("/flows"), "deployment": inWorkspace("/deployments"),
 		"preset": ofPresets, "preset-sample": ofPresets,
 	}
@@ -38,6 +42,25 @@ func namesOf(records []named, err error) ([]string, error) {
 		all[i] = one.Name
 	}
 	return all, err
+}
+
+// resourceNames returns the texts that identify the records of a resource.
+func resourceNames(r *resource) names {
+	return func(ctx context.Context, s *remote.Server) ([]string, error) {
+		answers, err := r.list(ctx, s, map[string]any{}, 0)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]string, len(answers))
+		for i, text := range answers {
+			record, err := decodeRecord(text)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = r.name(record)
+		}
+		return all, nil
+	}
 }
 
 // inWorkspace returns the names in a collection of the workspace, of a page.

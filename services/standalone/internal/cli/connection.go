@@ -30,31 +30,16 @@ const requestTimeout = 60 * time.Second
 // environment (ORCH_API_URL, ORCH_API_KEY), flags.
 type connection struct {
 	version, profile, apiURL, output string
+
+	noHeaders, quiet bool
 }
 
 // errOutput lists the output formats.
-var errOutput = fmt.Errorf("%w: --output must be table, json or yaml", errArgument)
+var errOutput = fmt.Errorf("%w: --output must be one of %s", errArgument, strings.Join(outputFormats, ", "))
 
 // remoteCommand builds a group of commands that call a server.
 func remoteCommand(version string, group *cobra.Command, commands ...func(*connection) *cobra.Command) *cobra.Command {
-	c := &connection{version: version}
-	flags := group.PersistentFlags()
-	flags.StringVar(&c.profile, "profile", "", "the profile to use instead of the active one (orch login makes them)")
-	flags.StringVar(&c.apiURL, "api-url", "", "the address of the API instead of the profile's")
-	flags.StringVarP(&c.output, "output", "o", "table", "table, or json or yaml for complete records")
-	group.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		switch c.output {
-		case "table", "json":
-			return nil
-		case "yaml":
-			c.output = "json"
-			cmd.SetOut(yamlOutput{cmd.OutOrStdout()})
-			return nil
-		}
-		return errOutput
-	}
-	_ = group.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = group.RegisterFlagCompletionFunc("profile", completeProfiles)
+	c := connect(version, group)
 	for _, command := range commands {
 		below := command(c)
 		c.completeNames(below)
@@ -64,6 +49,30 @@ func remoteCommand(version string, group *cobra.Command, commands ...func(*conne
 		group.AddCommand(below)
 	}
 	return group
+}
+
+// connect adds the flags of commands that call a server to a command, and returns the connection that they describe.
+func connect(version string, cmd *cobra.Command) *connection {
+	c := &connection{version: version}
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&c.profile, "profile", "", "the profile to use instead of the active one (orch login makes them)")
+	flags.StringVar(&c.apiURL, "api-url", "", "the address of the API instead of the profile's")
+	flags.StringVarP(&c.output, "output", "o", outputTable, "table, wide for more columns, name for names only, or json or yaml for complete records")
+	flags.BoolVar(&c.noHeaders, "no-headers", false, "print tables without their heads")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print ids only")
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !slices.Contains(outputFormats, c.output) {
+			return errOutput
+		}
+		if c.output == "yaml" {
+			c.output = outputJSON
+			cmd.SetOut(yamlOutput{cmd.OutOrStdout()})
+		}
+		return nil
+	}
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputFormats, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
+	return c
 }
 
 // settings returns the effective profile: the stored one with the environment and the flags applied.

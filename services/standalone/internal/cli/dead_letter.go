@@ -34,10 +34,10 @@ func deadLetterRow(d deadLetterSummary) []string {
 
 func deadLettersCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{
-		Use: "dead-letters", Aliases: []string{"dead-letter"}, Short: "List, retry and discard what failed permanently",
+		Use: "dead-letter", Aliases: []string{"dead-letters"}, Short: "List, retry and discard what failed permanently",
 		Long: `List, retry and discard what failed permanently: effects of writes, and events that a consumer rejected.
 The server logs each failure and counts them in the metric orch_dead_letters_total.`,
-	}, deadLetterListCommand, deadLetterShowCommand, deadLetterRetryCommand, deadLetterDiscardCommand)
+	}, deadLetterListCommand, deadLetterInspectCommand, deadLetterRetryCommand, deadLetterDiscardCommand)
 }
 
 func deadLetterListCommand(c *connection) *cobra.Command {
@@ -82,10 +82,10 @@ func deadLetters(cmd *cobra.Command, s *remote.Server) ([]json.RawMessage, error
 
 func deadLetterPath(id string) string { return "/admin/dead_letters/" + url.PathEscape(id) }
 
-func deadLetterShowCommand(c *connection) *cobra.Command {
+func deadLetterInspectCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a dead letter as JSON",
+		Use: "inspect ID", Aliases: []string{"show"},
+		Short: "Show a dead letter with all fields",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := c.server()
@@ -96,7 +96,7 @@ func deadLetterShowCommand(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printJSON(cmd.OutOrStdout(), letter)
+			return c.inspect(cmd, letter)
 		},
 	}
 }

@@ -37,7 +37,7 @@ func deploymentRunCommand(c *connection) *cobra.Command {
 		if *every <= 0 {
 			return fmt.Errorf("%w: --every must be positive", errArgument)
 		}
-		values, err := readParameters(*parameters)
+		values, err := readObject("param", *parameters)
 		if err != nil {
 			return err
 		}
@@ -69,23 +69,6 @@ func deploymentRunCommand(c *connection) *cobra.Command {
 		return c.watch(cmd, s, s.InWorkspace("/flow_runs/"+run.ID), *every)
 	}
 	return cmd
-}
-
-// readParameters reads NAME=JSON. A value that is not JSON is a text.
-func readParameters(texts []string) (map[string]any, error) {
-	values := map[string]any{}
-	for _, text := range texts {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("%w: --param is like day=1, not %q", errArgument, text)
-		}
-		if json.Valid([]byte(value)) {
-			values[name] = json.RawMessage(value)
-		} else {
-			values[name] = value
-		}
-	}
-	return values, nil
 }
 
 // knowsParameters refuses parameters that the deployment's schema does not have.

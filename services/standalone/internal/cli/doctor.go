@@ -130,7 +130,7 @@ func printReport(out io.Writer, report *standalone.DirectoryReport, verbose bool
 		fmt.Fprintln(out, "dead letters  no effect failed permanently")
 		return
 	}
-	fmt.Fprintf(out, "dead letters  %d effects failed permanently; `orch dead-letters ls` lists them while the server runs\n", deadLetters)
+	fmt.Fprintf(out, "dead letters  %d effects failed permanently; `orch dead-letter ls` lists them while the server runs\n", deadLetters)
 }
 
 // namedDocuments bounds the documents of a kind that a repair names without --verbose.

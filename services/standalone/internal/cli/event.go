@@ -36,7 +36,7 @@ func eventRow(e eventSummary) []string {
 
 func eventCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{
-		Use: "events", Aliases: []string{"event"}, Short: "List events, or follow them as they occur",
+		Use: "event", Aliases: []string{"events"}, Short: "List events, or follow them as they occur",
 	}, eventListCommand, eventTailCommand)
 }
 
@@ -90,8 +90,8 @@ func eventListCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the last events",
-		Example: `  orch events ls --event 'github.*' --since 1h
-  orch events ls --resource orch.flow-run.1f9a… -o json`,
+		Example: `  orch event ls --event 'github.*' --since 1h
+  orch event ls --resource orch.flow-run.1f9a… -o json`,
 		Args: cobra.NoArgs,
 	}
 	filter := newEventFilter(cmd)

@@ -24,7 +24,7 @@ func usageErrors(cmd *cobra.Command) {
 	})
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
-			if err := errors.Join(check(c, args), c.ValidateFlagGroups()); err != nil {
+			if err := errors.Join(check(c, args), c.ValidateRequiredFlags(), c.ValidateFlagGroups()); err != nil {
 				return fmt.Errorf("%w: %w; see %s --help", errArgument, err, c.CommandPath())
 			}
 			return nil

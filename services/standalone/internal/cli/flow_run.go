@@ -57,7 +57,7 @@ func (c *connection) showFlowRuns(cmd *cobra.Command, s *remote.Server, runs ...
 		}
 	}
 	var flows, deployments map[string]string
-	if c.output != "json" { // Without the role to read names, the table has ids.
+	if c.output != outputJSON { // Without the role to read names, the table has ids.
 		flows, _ = namesByID(cmd.Context(), s, s.InWorkspace("/flows"), "flows", flowIDs)
 		deployments, _ = namesByID(cmd.Context(), s, s.InWorkspace("/deployments"), "deployments", deploymentIDs)
 	}
@@ -69,7 +69,7 @@ func (c *connection) showFlowRuns(cmd *cobra.Command, s *remote.Server, runs ...
 
 // showFlowRun prints one flow run.
 func (c *connection) showFlowRun(cmd *cobra.Command, s *remote.Server, run json.RawMessage) error {
-	if c.output == "json" {
+	if c.output == outputJSON {
 		return printJSON(cmd.OutOrStdout(), run)
 	}
 	return c.showFlowRuns(cmd, s, run)
@@ -94,9 +94,10 @@ func flowRunRow(r flowRunSummary, flow, deployment string) []string {
 
 func flowRunCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{
-		Use: "flow-run", Aliases: []string{"flow-runs", "run"}, Short: "List, inspect, cancel and retry flow runs",
-		Long: `List, inspect, cancel and retry flow runs. Commands accept a flow run's id or its name.`,
-	}, flowRunListCommand, flowRunInspectCommand, flowRunLogsCommand, flowRunCancelCommand, flowRunRetryCommand)
+		Use: "flow-run", Aliases: []string{"flow-runs", "run"}, Short: "List, inspect, change, cancel and retry flow runs",
+		Long: `List, inspect, change, cancel and retry flow runs. Commands accept a flow run's id or its name.`,
+	}, flowRunListCommand, flowRunResource.inspectCommand, flowRunLogsCommand, flowRunResource.updateCommand, flowRunCancelCommand, flowRunRetryCommand,
+		flowRunResource.deleteCommand)
 }
 
 // flowRunOf returns the server and the path of the flow run that an argument identifies.
@@ -130,11 +131,9 @@ func flowRunListCommand(c *connection) *cobra.Command {
 	limit := flags.Int("limit", 20, "the maximum number of flow runs, at most 200")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateTypes, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		types := upper(*states)
-		for _, stateType := range types {
-			if !slices.Contains(stateTypes, stateType) {
-				return fmt.Errorf("%w: unknown state type %q%s; the types are %s", errArgument, stateType, suggestion(stateType, lower(stateTypes)), strings.Join(lower(stateTypes), ", "))
-			}
+		types, err := parseStateTypes(*states)
+		if err != nil {
+			return err
 		}
 		if *limit < 1 || *limit > everyone {
 			return fmt.Errorf("%w: --limit must be 1 to %d", errArgument, everyone)
@@ -194,21 +193,12 @@ func lower(texts []string) []string {
 	return out
 }
 
-func flowRunInspectCommand(c *connection) *cobra.Command {
-	return &cobra.Command{
-		Use:   "inspect FLOW-RUN",
-		Short: "Show a flow run as JSON or YAML",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, path, err := c.flowRunOf(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
-			if err != nil {
-				return err
-			}
-			return printJSON(cmd.OutOrStdout(), answer)
-		},
-	}
+var flowRunResource = &resource{
+	noun: "flow-run", plural: "flow_runs", argument: "FLOW-RUN",
+	columns: []column{fieldColumn("ID", "id"), fieldColumn("NAME", "name"), fieldColumn("STATE", "state_name"), fieldColumn("TAGS", "tags")},
+	fields: []field{
+		{name: "name", flag: "name", usage: "its new name", on: updateOnly},
+		{name: "tags", flag: "tag", usage: "a tag", kind: listField, on: updateOnly},
+	},
+	path: foundIn("/flow_runs", "flow_runs"), warning: "with its task runs and logs",
 }

@@ -67,7 +67,7 @@ func (c *connection) follow(cmd *cobra.Command, begin time.Time, every time.Dura
 			shown++
 			seen[id] = at
 			last = latest(last, at)
-			if c.output == "json" {
+			if c.output == outputJSON {
 				err = printLine(cmd.OutOrStdout(), text)
 			} else {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), line)

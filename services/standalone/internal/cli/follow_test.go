@@ -30,7 +30,7 @@ func TestFollowShowsAllOfAFlood(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetContext(t.Context())
 	cmd.SetOut(&out)
-	err := (&connection{output: "table"}).follow(cmd, begin, time.Millisecond, stream{
+	err := (&connection{output: outputTable}).follow(cmd, begin, time.Millisecond, stream{
 		limit: limit,
 		fetch: func(since time.Time) ([]json.RawMessage, error) {
 			polls++

@@ -32,7 +32,7 @@ func workspaces(ctx context.Context, s *remote.Server) ([]workspace, error) {
 }
 
 func loginCommand(version string) *cobra.Command {
-	c := &connection{version: version, output: "table"}
+	c := &connection{version: version, output: outputTable}
 	var flags struct {
 		apiURL, profile, workspace string
 		keyStdin                   bool

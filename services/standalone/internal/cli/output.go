@@ -22,9 +22,55 @@ import (
 // errDeclined reports a declined confirmation. The command changed nothing.
 var errDeclined = errors.New("declined; nothing changed")
 
+// The output formats. YAML is JSON that a writer converts.
+const (
+	outputTable = "table"
+	outputWide  = "wide"
+	outputJSON  = "json"
+	outputName  = "name"
+)
+
+// outputFormats are the values of --output.
+var outputFormats = []string{outputTable, outputWide, outputJSON, "yaml", outputName}
+
+// tableForm is how records become the rows of a table.
+type tableForm[T any] struct {
+	head []string
+	row  func(T) []string
+	// name and id are what -o name and -q print of a record; nil for the columns NAME and ID, or the first column.
+	name, id func(T) string
+}
+
+// cellOf returns the function that gives the cell of a column, or of the first column if no column has the head.
+func (t tableForm[T]) cellOf(head string) func(T) string {
+	at := max(0, slices.Index(t.head, head))
+	return func(record T) string { return t.row(record)[at] }
+}
+
+// printTable prints records as a table, as names or as ids.
+func printTable[T any](c *connection, cmd *cobra.Command, t tableForm[T], records []T) error {
+	text := t.name
+	switch {
+	case c.quiet:
+		if text = t.id; text == nil {
+			text = t.cellOf("ID")
+		}
+	case c.output != outputName:
+		return table(cmd.OutOrStdout(), t.head, records, t.row, !c.noHeaders)
+	case text == nil:
+		text = t.cellOf("NAME")
+	}
+	for _, one := range records {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), printable(text(one))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // show prints records as JSON, or as a table with one row per record. A single record prints as one JSON object.
 func show[T any](c *connection, cmd *cobra.Command, answer json.RawMessage, head []string, row func(T) []string) error {
-	if c.output == "json" {
+	if c.output == outputJSON {
 		return printJSON(cmd.OutOrStdout(), answer)
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {
@@ -34,7 +80,16 @@ func show[T any](c *connection, cmd *cobra.Command, answer json.RawMessage, head
 	if err != nil {
 		return err
 	}
-	return table(cmd.OutOrStdout(), head, records, row)
+	return printTable(c, cmd, tableForm[T]{head: head, row: row}, records)
+}
+
+// printRecords prints records that were read one at a time as one list of JSON.
+func printRecords(w io.Writer, records []json.RawMessage) error {
+	text, err := json.Marshal(append([]json.RawMessage{}, records...))
+	if err != nil {
+		return fmt.Errorf("write the records: %w", err)
+	}
+	return printJSON(w, text)
 }
 
 // showAll is show for records that were read one at a time.
@@ -75,9 +130,11 @@ func printJSON(w io.Writer, text json.RawMessage) error {
 	return err
 }
 
-func table[T any](w io.Writer, head []string, records []T, row func(T) []string) error {
+func table[T any](w io.Writer, head []string, records []T, row func(T) []string, headers bool) error {
 	tabs := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tabs, strings.Join(head, "\t"))
+	if headers {
+		fmt.Fprintln(tabs, strings.Join(head, "\t"))
+	}
 	for _, record := range records {
 		cells := row(record)
 		for i := range cells {
@@ -116,9 +173,9 @@ func cell(text string, w io.Writer) string {
 	return text
 }
 
-// say prints a line for people; it prints nothing with --output json.
+// say prints a line for people; programs, which choose another output format or --quiet, get none.
 func (c *connection) say(cmd *cobra.Command, format string, args ...any) {
-	if c.output != "json" {
+	if (c.output == outputTable || c.output == outputWide) && !c.quiet {
 		fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
 	}
 }

@@ -37,7 +37,7 @@ func profileListCommand() *cobra.Command {
 					key = "yes"
 				}
 				return []string{star, name, p.APIURL, p.Workspace, key}
-			})
+			}, true)
 		},
 	}
 }

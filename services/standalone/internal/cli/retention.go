@@ -86,7 +86,7 @@ func retentionShowCommand(c *connection) *cobra.Command {
 
 // showRetention prints a policy.
 func (c *connection) showRetention(cmd *cobra.Command, answer json.RawMessage) error {
-	if c.output == "json" {
+	if c.output == outputJSON {
 		return printJSON(cmd.OutOrStdout(), answer)
 	}
 	policy, err := remote.Decode[retentionPolicy](answer)
@@ -97,7 +97,7 @@ func (c *connection) showRetention(cmd *cobra.Command, answer json.RawMessage) e
 		c.say(cmd, "The workspace has no retention rules; nothing is deleted by age.")
 		return nil
 	}
-	return table(cmd.OutOrStdout(), []string{"KIND", "STATES", "MAX AGE"}, policy.Rules, retentionRule.cells)
+	return printTable(c, cmd, tableForm[retentionRule]{head: []string{"KIND", "STATES", "MAX AGE"}, row: retentionRule.cells}, policy.Rules)
 }
 
 // retentionRules parses rules such as "flow_runs=90d" and "flow_runs:FAILED,CRASHED=180d".

@@ -44,7 +44,7 @@ func retentionPlanCommand(c *connection) *cobra.Command {
 
 // showRetentionSteps prints the steps of a plan or of a run.
 func (c *connection) showRetentionSteps(cmd *cobra.Command, answer json.RawMessage, head string, count func(retentionStep) string) error {
-	if c.output == "json" {
+	if c.output == outputJSON {
 		return printJSON(cmd.OutOrStdout(), answer)
 	}
 	result, err := remote.Decode[struct{ Steps []retentionStep }](answer)
@@ -55,9 +55,9 @@ func (c *connection) showRetentionSteps(cmd *cobra.Command, answer json.RawMessa
 		c.say(cmd, "The workspace has no retention rules; nothing is deleted by age.")
 		return nil
 	}
-	return table(cmd.OutOrStdout(), []string{"KIND", "STATES", "MAX AGE", "BEFORE", head}, result.Steps, func(step retentionStep) []string {
+	return printTable(c, cmd, tableForm[retentionStep]{head: []string{"KIND", "STATES", "MAX AGE", "BEFORE", head}, row: func(step retentionStep) []string {
 		return append(step.Rule.cells(), step.Before.Format(time.RFC3339), count(step))
-	})
+	}}, result.Steps)
 }
 
 func retentionRunCommand(c *connection) *cobra.Command {

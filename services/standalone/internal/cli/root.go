@@ -16,40 +16,29 @@ func New(version string) *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version,
 	}
-	root.AddCommand(
-		serverCommand(version),
-		webhookCommand(version),
-		eventCommand(version),
-		flowRunCommand(version),
-		deploymentCommand(version),
-		automationCommand(version),
-		deadLettersCommand(version),
-		retentionCommand(version),
-		loginCommand(version),
-		logoutCommand(),
-		profileCommand(),
-		workspaceCommand(version),
-		serviceAccountCommand(version),
-		teamCommand(version),
-		quotaCommand(version),
-		apiKeyCommand(version),
-		infraCommand(),
-		templateCommand(),
-		scheduleCommand(),
-		backupCommand(),
-		restoreCommand(),
-		doctorCommand(),
-		upgradeCommand(),
-		vocabularyCommand(),
-		adminCommand(),
-		exportCommand(),
-		importCommand(),
-		openapiCommand(),
-		manCommand(version),
-		versionCommand(version),
-	)
+	addGroup(root, "work", "Work:", flowCommand(version), deploymentCommand(version), scheduleCommand(version), flowRunCommand(version),
+		taskRunCommand(version), workPoolCommand(version), workQueueCommand(version), workerCommand(version), limitCommand(version))
+	addGroup(root, "signals", "Webhooks, events and automations:", webhookCommand(version), eventCommand(version), automationCommand(version),
+		templateCommand())
+	addGroup(root, "data", "Data:", artifactCommand(version), variableCommand(version), blockCommand(version))
+	addGroup(root, "access", "Access:", loginCommand(version), logoutCommand(), whoamiCommand(version), profileCommand(), workspaceCommand(version),
+		userCommand(version), roleCommand(version), teamCommand(version), serviceAccountCommand(version), apiKeyCommand(version), quotaCommand(version))
+	addGroup(root, "server", "The server:", serverCommand(version), statusCommand(version), infraCommand(), deadLettersCommand(version), retentionCommand(version),
+		backupCommand(), restoreCommand(), doctorCommand(), upgradeCommand(), vocabularyCommand(), adminCommand(), exportCommand(), importCommand())
+	addGroup(root, "more", "More:", openapiCommand(), manCommand(version), versionCommand(version))
+	root.SetHelpCommandGroupID("more")
+	root.SetCompletionCommandGroupID("more")
 	usageErrors(root)
 	return root
+}
+
+// addGroup adds commands below a title of the help.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, one := range commands {
+		one.GroupID = id
+		root.AddCommand(one)
+	}
 }
 
 // errArgument is the prefix of errors in a command's flags and arguments.

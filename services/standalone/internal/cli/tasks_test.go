@@ -109,7 +109,7 @@ func TestManPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	_, err := orch(t, "", "man", dir)
 	require.NoError(t, err)
-	for _, name := range []string{"orch.1", "orch-webhook.1", "orch-webhook-create.1", "orch-dead-letters-ls.1", "orch-workspace-revoke.1"} {
+	for _, name := range []string{"orch.1", "orch-webhook.1", "orch-webhook-create.1", "orch-dead-letter-ls.1", "orch-work-pool-create.1", "orch-workspace-revoke.1"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Contains(t, string(text), `.TH "ORCH`)

@@ -75,7 +75,7 @@ func webhookCommand(version string) *cobra.Command {
 		Use: "webhook", Aliases: []string{"webhooks"}, Short: "Manage webhooks, test them, and inspect their deliveries",
 		Long: `Manage webhooks, test them, and inspect their deliveries. Commands accept a webhook's id or its name.`,
 	},
-		webhookCreateCommand, webhookPresetsCommand, webhookApplyCommand, webhookExportCommand, webhookListCommand, webhookGetCommand, webhookUpdateCommand, webhookToggleCommand,
+		webhookCreateCommand, webhookPresetsCommand, webhookApplyCommand, webhookExportCommand, webhookListCommand, webhookInspectCommand, webhookUpdateCommand, webhookToggleCommand, webhookEnableCommand, webhookDisableCommand,
 		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookDeliveriesCommand, webhookIssuesCommand, webhookReplayCommand,
 		webhookTailCommand)
 }

@@ -35,7 +35,7 @@ another scheme, and with --update-secrets.`,
 		if err != nil {
 			return err
 		}
-		return c.applyChanges(cmd, s, webhooksKey, changes, *dryRun, *yes)
+		return c.applyChanges(cmd, webhooksKey, changes, *dryRun, *yes, sendTo(s, webhooksKey))
 	}
 	return cmd
 }

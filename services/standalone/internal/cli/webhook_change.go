@@ -54,6 +54,30 @@ func (c *connection) showWebhook(cmd *cobra.Command, s *remote.Server, path stri
 	return show(c, cmd, answer, webhookHead, webhookRow)
 }
 
+func webhookEnableCommand(c *connection) *cobra.Command {
+	return webhookSwitchCommand(c, "enable", "Enable a webhook", true)
+}
+
+func webhookDisableCommand(c *connection) *cobra.Command {
+	return webhookSwitchCommand(c, "disable", "Disable a webhook without deleting it: requests get 404", false)
+}
+
+func webhookSwitchCommand(c *connection, verb, short string, enabled bool) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " WEBHOOK", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, path, err := c.webhookOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if _, err := s.Call(cmd.Context(), http.MethodPatch, path, map[string]any{"enabled": enabled}); err != nil {
+				return err
+			}
+			return c.showWebhook(cmd, s, path)
+		},
+	}
+}
+
 func webhookToggleCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "toggle WEBHOOK",

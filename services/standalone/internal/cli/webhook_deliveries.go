@@ -171,7 +171,7 @@ type request struct {
 
 // showDelivery shows a delivery with its request and what the template rendered.
 func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage, w webhookSummary) error {
-	if err := show(c, cmd, answer, deliveryHead, deliveryRow); err != nil || c.output == "json" {
+	if err := show(c, cmd, answer, deliveryHead, deliveryRow); err != nil || c.output == outputJSON {
 		return err
 	}
 	d, err := remote.Decode[request](answer)

@@ -17,7 +17,7 @@ func explained(d delivery) string {
 	var out bytes.Buffer
 	cmd := &cobra.Command{}
 	cmd.SetOut(&out)
-	(&connection{output: "table"}).explain(cmd, d, nil, webhookSummary{})
+	(&connection{output: outputTable}).explain(cmd, d, nil, webhookSummary{})
 	return out.String()
 }
 

@@ -58,7 +58,7 @@ func (c *connection) showPreset(cmd *cobra.Command, s *remote.Server, name strin
 	if err != nil {
 		return err
 	}
-	if c.output == "json" {
+	if c.output == outputJSON {
 		return printJSON(cmd.OutOrStdout(), text)
 	}
 	var fields struct {

@@ -27,9 +27,9 @@ func webhookListCommand(c *connection) *cobra.Command {
 	}
 }
 
-func webhookGetCommand(c *connection) *cobra.Command {
+func webhookInspectCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
-		Use:   "get WEBHOOK",
+		Use: "inspect WEBHOOK", Aliases: []string{"get"},
 		Short: "Show a webhook with its template",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

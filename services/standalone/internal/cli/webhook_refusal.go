@@ -51,7 +51,7 @@ func (c *connection) showRefusal(cmd *cobra.Command, s *remote.Server, path, new
 	if reason == "event" && r.Rendered != nil {
 		text = *r.Rendered
 	}
-	if c.output != "json" {
+	if c.output != outputJSON {
 		fmt.Fprint(cmd.OutOrStdout(), sourceLine(text, d.ErrorLine, d.ErrorColumn))
 	}
 	return fmt.Errorf("%w: %s: %s", errRefused, reason, d.result())

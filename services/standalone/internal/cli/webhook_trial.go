@@ -258,7 +258,7 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, t
 	}
 	out := cmd.OutOrStdout()
 	switch {
-	case c.output == "json":
+	case c.output == outputJSON:
 		if err := printJSON(out, answer); err != nil {
 			return err
 		}
@@ -275,7 +275,7 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, t
 	if r.Error == nil {
 		return nil
 	}
-	if c.output != "json" {
+	if c.output != outputJSON {
 		text := template
 		if r.Error.Stage == stageEvent && r.Rendered != nil {
 			text = *r.Rendered

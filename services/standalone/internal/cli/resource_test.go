@@ -1,0 +1,123 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEveryResourceCommand runs the verbs of each resource, in each output format, and their mistakes.
+func TestEveryResourceCommand(t *testing.T) {
+	s, _ := newShell(t)
+	dir := t.TempDir()
+	s.known = append(s.known, [2]string{dir + string(filepath.Separator), ""})
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+
+	s.run("status")
+	s.run("whoami")
+
+	s.run("flow", "create", "orders", "--tag", "a", "--tag", "b")
+	s.run("flow", "ls")
+	s.run("flow", "ls", "-o", "wide")
+	s.run("flow", "ls", "-o", "json")
+	s.run("flow", "ls", "-o", "name")
+	s.run("flow", "ls", "-q")
+	s.run("flow", "ls", "--no-headers")
+	s.run("flow", "ls", "--tag", "nothing")
+	s.run("flow", "update", "orders", "--tag", "c")
+	s.run("flow", "update", "orders")
+	s.run("flow", "inspect", "orders")
+	s.run("flow", "inspect", "ordes")
+
+	s.run("work-pool", "create", "local")
+	s.run("work-pool", "create", "local", "--type", "process", "--concurrency-limit", "4")
+	s.run("work-pool", "update", "local", "--concurrency-limit", "many")
+	s.run("work-pool", "update", "local", "--concurrency-limit", "none", "--description", "on this machine")
+	s.run("work-pool", "disable", "local")
+	s.run("work-pool", "enable", "local", "-q")
+	s.run("work-pool", "inspect", "lokal")
+	s.run("work-queue", "create", "urgent")
+	s.run("work-queue", "create", "local/urgent", "--priority", "1")
+	s.run("work-queue", "update", "local/urgent", "--concurrency-limit", "2")
+	s.run("work-queue", "pause", "local/urgent")
+	s.run("work-queue", "ls", "--work-pool", "local", "-o", "name")
+	s.run("work-queue", "export")
+	s.run("work-queue", "delete", "local/urgent")
+	s.run("worker", "ls")
+	s.run("worker", "inspect", "local/nobody")
+
+	s.run("deployment", "create", "nightly")
+	s.run("deployment", "create", "orders/nightly", "--entrypoint", "flows/orders.py:load", "--work-pool", "local", "--param", "day=1", "--concurrency-limit", "2",
+		"--collision-strategy", "ENQUEUE")
+	s.run("deployment", "update", "nightly", "--param", "full=true", "--version-name", "2")
+	s.run("deployment", "inspect", "orders/nightly")
+	s.run("deployment", "pause", "nightly")
+	s.run("deployment", "enable", "nightly")
+	s.run("schedule", "create", "nightly")
+	s.run("schedule", "create", "nightly", "--cron", "0 6 * * 1-5", "--timezone", "Europe/Rome", "--slug", "week")
+	s.run("schedule", "update", "nightly/week", "--interval", "3600")
+	s.run("schedule", "update", "nightly/week", "--cron", "0 7 * * *")
+	s.run("schedule", "disable", "nightly/week")
+	s.run("schedule", "ls", "--deployment", "orders/nightly")
+	s.run("schedule", "inspect", "nightly/weak")
+	s.run("deployment", "export")
+	exported, err := s.try("", "deployment", "export")
+	require.NoError(t, err)
+	s.run("deployment", "apply", "-f", write("deployments.yaml", exported))
+	s.run("schedule", "delete", "nightly/week")
+	s.run("deployment", "apply", "-f", filepath.Join(dir, "deployments.yaml"), "--dry-run")
+	s.run("deployment", "apply", "-f", write("unknown.yaml", "deployments:\n  - {flow: orders, name: nightly, colour: red}\n  - {name: alone}\n"))
+	s.run("deployment", "apply", "-f", write("empty.yaml", "deployments: []\n"), "--prune")
+	s.run("deployment", "ls", "--no-headers")
+
+	s.run("variable", "create", "region")
+	s.run("variable", "create", "region", "--value", "eu-west-1")
+	s.run("variable", "create", "bounds", "--value", `{"rows": 1000}`, "--tag", "orders")
+	s.run("variable", "ls")
+	s.run("variable", "update", "region", "--name", "area", "--value", "1")
+	s.run("variable", "export")
+	s.run("variable", "apply", "-f", write("variables.yaml", "variables:\n  - {name: area, value: 2}\n  - {name: fresh, value: [1, 2]}\n"), "--prune")
+	s.run("variable", "delete", "fresh")
+	s.run("limit", "create", "database", "--limit", "3")
+	s.run("limit", "update", "database", "--limit", "2", "--slot-decay-per-second", "0.5")
+	s.run("limit", "disable", "database")
+	s.run("limit", "inspect", "databse")
+	s.run("limit", "export")
+	s.run("limit", "delete", "database")
+	s.run("block", "create", "secrt/token", "--set", "value=x")
+	s.run("block", "create", "secret/token", "--set-file", "value="+write("token.txt", "correct-horse\n"))
+	s.run("block", "ls", "--type", "secret")
+	s.run("block", "inspect", "secret/token")
+	s.run("block", "update", "secret/token", "--set", "value=other")
+	s.run("block", "inspect", "secret/tokens")
+	s.run("block", "delete", "secret/token")
+	s.run("artifact", "create", "report", "--type", "markdown", "--data", "# A title\nA sentence.", "--description", "of the night")
+	s.run("artifact", "update", "report", "--description", "of the day")
+	s.run("artifact", "inspect", "report")
+	s.run("artifact", "ls", "--key", "report", "--limit", "1")
+	s.run("artifact", "delete", "report")
+	s.run("artifact", "inspect", "report")
+	s.run("task-run", "ls", "--state", "broken")
+	s.run("task-run", "ls", "--state", "failed")
+
+	s.run("user", "create", "ada@example.com", "--first-name", "Ada", "--role", "Member")
+	s.run("user", "create", "eve@example.com", "--role", "Emperor")
+	s.run("user", "ls")
+	s.run("user", "update", "ada@example.com", "--role", "Admin")
+	s.run("user", "inspect", "ada@example.org")
+	s.run("user", "delete", "ada@example.com")
+	s.run("role", "create", "Auditor", "--scope", "see_flows", "--description", "reads")
+	s.run("role", "update", "Auditor", "--scope", "see_flows", "--scope", "see_deployments")
+	s.run("role", "inspect", "Auditor")
+	s.run("role", "ls", "-o", "name")
+	s.run("role", "delete", "Auditor")
+
+	require.NotContains(t, s.log.String(), "correct-horse")
+	s.golden("resources.txt")
+}
