@@ -55,6 +55,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/graph"
 	"github.com/orch-project/orch/services/orchestration/internal/hourtotals"
+	"github.com/orch-project/orch/services/orchestration/internal/liveness"
 	"github.com/orch-project/orch/services/orchestration/internal/logs"
 	"github.com/orch-project/orch/services/orchestration/internal/observedstates"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
@@ -165,6 +166,8 @@ type Orchestration struct {
 	pools       *workpools.Service
 	deadLetters *deadletters.Service
 	retention   *retention.Service
+	runTimeouts *liveness.Service
+	runMonitor  *liveness.Monitor
 	quotas      *quotas.Service
 	hours       *hourtotals.Keeper
 	hosted      *hosted
@@ -255,7 +258,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: wake})
 	o.runs = flowruns.New(flowruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
-		CancelTaskRuns: o.tasks.CancelOf, FindQueue: pools.FindQueue, PoolType: pools.PoolType,
+		EndTaskRuns: o.tasks.EndOf, FindQueue: pools.FindQueue, PoolType: pools.PoolType,
 		Waiting:           waitingRunNotifier(feeds.WaitingRuns(deps.Broker), o.log),
 		CancellingTimeout: cfg.Cancellations.Timeout, CleanUp: pools.CleanUp,
 	})
@@ -269,6 +272,16 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.pools = workpools.New(pools, o.deployments)
 	o.events = events.New(events.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.record, Records: o.records, Tracer: deps.Tracer,
+	})
+	o.runTimeouts = liveness.New(o.store, cfg.Vocabulary, flush)
+	o.runMonitor = liveness.NewMonitor(liveness.MonitorDeps{
+		Store: o.store, Runs: o.runs, Events: o.events, Timeouts: o.runTimeouts, Every: cfg.Timers.RunMonitor, Log: o.log,
+		Stored: func(ctx context.Context) error {
+			if err := deps.Broker.Healthy(); err != nil {
+				return err
+			}
+			return deps.Broker.WaitHandled(ctx, broker.DurablePersist)
+		},
 	})
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	o.webhooks = webhooks.New(webhooks.Deps{
@@ -330,7 +343,7 @@ func (o *Orchestration) records(event string) bool {
 var collections = []query.Collection{
 	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook, query.WebhookWatch,
 	query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
-	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.WorkPool, query.WorkQueue, query.RetentionPolicy,
+	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.WorkPool, query.WorkQueue, query.RetentionPolicy, query.RunTimeouts,
 }
 
 // RegisterJSON adds the methods that append the JSON of their responses, for a gateway of the same process.
@@ -378,6 +391,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterObservedStateServiceServer(r, observedstates.New(o.store))
 	orchv1.RegisterDeadLetterServiceServer(r, o.deadLetters)
 	orchv1.RegisterRetentionServiceServer(r, o.retention)
+	orchv1.RegisterRunTimeoutServiceServer(r, o.runTimeouts)
 	o.hosted.register(r)
 }
 

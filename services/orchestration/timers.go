@@ -21,6 +21,7 @@ type Timers struct {
 	PauseExpirations    time.Duration `env:"ORCH_PAUSE_EXPIRATIONS_EVERY" envDefault:"5s" desc:"The polling interval for expired pauses of runs; 0 turns it off."`
 	LateRuns            time.Duration `env:"ORCH_LATE_RUNS_EVERY" envDefault:"5s" desc:"The polling interval for late runs; 0 turns it off."`
 	Foreman             time.Duration `env:"ORCH_FOREMAN_EVERY" envDefault:"15s" desc:"The polling interval for workers, work pools, work queues and deployments without heartbeats or polls; 0 turns it off."`
+	RunMonitor          time.Duration `env:"ORCH_RUN_MONITOR_EVERY" envDefault:"15s" desc:"The polling interval for runs without heartbeats, and for runs that stay in PENDING; 0 turns it off."`
 	CancellationCleanup time.Duration `env:"ORCH_CANCELLATION_CLEANUP_EVERY" envDefault:"20s" desc:"The polling interval for cancelled runs with running task runs or subflow runs, and for cancellations that do not end; 0 turns it off."`
 	WebhookWatcher      time.Duration `env:"ORCH_WEBHOOK_WATCHER_EVERY" envDefault:"10s" desc:"The polling interval for webhooks that recovered or became silent; 0 turns it off."`
 	Repossessor         time.Duration `env:"ORCH_REPOSSESSOR_EVERY" envDefault:"10s" desc:"The polling interval for expired leases of concurrency slots; 0 turns it off, and leaked slots stay taken."`
@@ -32,8 +33,8 @@ type Timers struct {
 
 // validate refuses negative periods.
 func (t Timers) validate() error {
-	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.CancellationCleanup, t.WebhookWatcher, t.Repossessor, t.Retention, t.QuotaUsage, t.Reencryption, t.HourTotals) < 0 {
-		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_WEBHOOK_WATCHER_EVERY, ORCH_REPOSSESSOR_EVERY, ORCH_RETENTION_EVERY, ORCH_QUOTA_MEASURE_EVERY, ORCH_REENCRYPTION_EVERY, ORCH_HOUR_TOTALS_EVERY: must not be negative")
+	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.RunMonitor, t.CancellationCleanup, t.WebhookWatcher, t.Repossessor, t.Retention, t.QuotaUsage, t.Reencryption, t.HourTotals) < 0 {
+		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_RUN_MONITOR_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_WEBHOOK_WATCHER_EVERY, ORCH_REPOSSESSOR_EVERY, ORCH_RETENTION_EVERY, ORCH_QUOTA_MEASURE_EVERY, ORCH_REENCRYPTION_EVERY, ORCH_HOUR_TOTALS_EVERY: must not be negative")
 	}
 	return nil
 }
@@ -57,6 +58,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		{"pause expirations", every.PauseExpirations, o.runs.ExpirePauses},
 		{"late runs", every.LateRuns, o.runs.MarkLate},
 		{"foreman", every.Foreman, func(ctx context.Context) (int, error) { return 0, foreman.Pass(ctx) }},
+		{"run monitor", every.RunMonitor, o.runMonitor.Pass},
 		{"cancellation clean-up", every.CancellationCleanup, o.runs.CleanUpCancellations},
 		{"webhook watcher", every.WebhookWatcher, o.webhooks.Watch},
 		{"hour totals", every.HourTotals, o.hours.Pass},

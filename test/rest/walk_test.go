@@ -21,6 +21,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	s.walkRoot()
 	s.walkDeadLetters()
 	s.walkRetention()
+	s.walkRunTimeouts()
 	s.walkFlows()
 	s.walkFlowRuns()
 	s.walkTaskRuns()
@@ -76,6 +77,18 @@ func (s *server) walkRetention() {
 	require.Equal(t, true, s.visit(200, "POST /admin/retention/run", "").at("complete"))
 	s.visit(422, "PUT /admin/retention", `{"rules": [{"kind": "logs", "max_age": 1}]}`)
 	s.visit(200, "PUT /admin/retention", `{"rules": []}`)
+}
+
+// walkRunTimeouts sets timeouts of runs, and removes them.
+func (s *server) walkRunTimeouts() {
+	t := s.t
+	require.Empty(t, s.visit(200, "GET /admin/run_timeouts", "").at("rules"))
+	rules := `{"rules": [{"pending_timeout": "PT15M", "on_pending_timeout": "CRASH"}, {"deployment_id": "` + uuid.NewString() + `", "missed_heartbeats": 5}]}`
+	require.Len(t, s.visit(200, "PUT /admin/run_timeouts", rules).at("rules"), 2)
+	s.visit(422, "PUT /admin/run_timeouts", `{"rules": [{"heartbeat_interval": 1}]}`)
+	s.visit(422, "PUT /admin/run_timeouts", `{"rules": [{"missed_heartbeats": "many"}]}`)
+	s.visit(422, "PUT /admin/run_timeouts", `{"rules": [{"on_missed_heartbeats": "WAIT"}]}`)
+	s.visit(200, "PUT /admin/run_timeouts", `{"rules": []}`)
 }
 
 func (s *server) flow(name string) string {

@@ -2725,6 +2725,8 @@ func Of(fullName string) string {
 		return "State in which the flow run awaits the retry."
 	case "orch.v1.FlowRun":
 		return "FlowRun is an execution of a flow."
+	case "orch.v1.FlowRun.attempt_lost":
+		return "Whether the server took the run back from an attempt that may still report; it then enters RUNNING from PENDING only."
 	case "orch.v1.FlowRun.auto_scheduled":
 		return "Whether the scheduler created the run; default false."
 	case "orch.v1.FlowRun.context":
@@ -3451,6 +3453,10 @@ func Of(fullName string) string {
 		return "True selects artifacts with a key, false those without."
 	case "orch.v1.KeyFilter.like_":
 		return "Case-insensitive substring of the key; % matches any run of characters."
+	case "orch.v1.LOST_RUN_ACTION_CRASH":
+		return "The run becomes CRASHED."
+	case "orch.v1.LOST_RUN_ACTION_RESCHEDULE":
+		return "The run is scheduled again; one without a deployment, or without retries left, becomes CRASHED."
 	case "orch.v1.Labels":
 		return "Labels is a nullable JSON object of scalar values."
 	case "orch.v1.Lateness":
@@ -3601,6 +3607,8 @@ func Of(fullName string) string {
 		return "Filter logs. Returns a page of the log lines that match."
 	case "orch.v1.LogSort":
 		return "LogSort is the order of log lines."
+	case "orch.v1.LostRunAction":
+		return "LostRunAction states what happens to a flow run that the server takes for lost."
 	case "orch.v1.MetricName":
 		return "MetricName is a metric of flow runs."
 	case "orch.v1.MetricOperator":
@@ -4415,6 +4423,40 @@ func Of(fullName string) string {
 		return "Delay before the run starts, as an ISO 8601 duration; default zero."
 	case "orch.v1.RunDeployment.source":
 		return "selected uses deployment_id; inferred takes the deployment from the triggering event; default selected."
+	case "orch.v1.RunTimeoutRule":
+		return "RunTimeoutRule holds timeouts of the flow runs of a workspace or of one deployment; absent fields keep the less specific value."
+	case "orch.v1.RunTimeoutRule.deployment_id":
+		return "UUID of the deployment; null applies to all flow runs of the workspace."
+	case "orch.v1.RunTimeoutRule.heartbeat_interval":
+		return "Longest time between heartbeats of a run, as an ISO 8601 duration from PT30S to P1D; default PT3M."
+	case "orch.v1.RunTimeoutRule.missed_heartbeats":
+		return "Number of intervals without a heartbeat after which a run is lost, 2 to 100; 0 never; default 3."
+	case "orch.v1.RunTimeoutRule.on_missed_heartbeats":
+		return "Treatment of a run without heartbeats; default CRASH."
+	case "orch.v1.RunTimeoutRule.on_pending_timeout":
+		return "Treatment of a run that stays in PENDING; default RESCHEDULE."
+	case "orch.v1.RunTimeoutRule.pending_timeout":
+		return "Time in PENDING after which a run is lost, as an ISO 8601 duration from PT30S to P7D; 0 never; default 0."
+	case "orch.v1.RunTimeoutService":
+		return "The timeouts of a workspace end flow runs whose process is gone, or that do not start."
+	case "orch.v1.RunTimeoutService.ReadRunTimeouts":
+		return "Read the run timeouts. Returns the rules of the workspace; without rules the defaults of the server apply."
+	case "orch.v1.RunTimeoutService.ReplaceRunTimeouts":
+		return "Replace the run timeouts. The rule of a deployment takes precedence over the rule without one; an empty list restores the defaults."
+	case "orch.v1.RunTimeouts":
+		return "RunTimeouts is the list of timeout rules of a workspace."
+	case "orch.v1.RunTimeouts.created":
+		return "Time of the first change, in UTC; null before it."
+	case "orch.v1.RunTimeouts.id":
+		return "Id of the stored document; a workspace has one."
+	case "orch.v1.RunTimeouts.rules":
+		return "Rules; at most 500, and at most one for each deployment and one without."
+	case "orch.v1.RunTimeouts.updated":
+		return "Time of the last change, in UTC; null before the first one."
+	case "orch.v1.RunTimeoutsUpdate":
+		return "RunTimeoutsUpdate is the new list of rules."
+	case "orch.v1.RunTimeoutsUpdate.rules":
+		return "Rules; at most 500, and at most one for each deployment and one without."
 	case "orch.v1.SavedSearch":
 		return "SavedSearch is a named list of filters for the user interface."
 	case "orch.v1.SavedSearch.created":

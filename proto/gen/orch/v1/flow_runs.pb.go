@@ -333,8 +333,10 @@ type FlowRun struct {
 	ScheduleGeneration *int64 `protobuf:"varint,38,opt,name=schedule_generation,json=scheduleGeneration,proto3,oneof" json:"schedule_generation,omitempty"`
 	// Transition id of the proposal whose rejection wrote the current state; unset for other states.
 	RejectedTransitionId *string `protobuf:"bytes,39,opt,name=rejected_transition_id,json=rejectedTransitionId,proto3,oneof" json:"rejected_transition_id,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Whether the server took the run back from an attempt that may still report; it then enters RUNNING from PENDING only.
+	AttemptLost   *bool `protobuf:"varint,40,opt,name=attempt_lost,json=attemptLost,proto3,oneof" json:"attempt_lost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FlowRun) Reset() {
@@ -638,6 +640,13 @@ func (x *FlowRun) GetRejectedTransitionId() string {
 		return *x.RejectedTransitionId
 	}
 	return ""
+}
+
+func (x *FlowRun) GetAttemptLost() bool {
+	if x != nil && x.AttemptLost != nil {
+		return *x.AttemptLost
+	}
+	return false
 }
 
 // FlowRunCreate holds the fields of a new flow run.
@@ -2800,7 +2809,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\f_retry_delayB\r\n" +
 	"\v_pause_keysB\v\n" +
 	"\t_resumingB\r\n" +
-	"\v_retry_type\"\xec\x14\n" +
+	"\v_retry_type\"\xae\x15\n" +
 	"\aFlowRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2850,7 +2859,8 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\n" +
 	"sort_start\x18% \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x17R\tsortStart\x88\x01\x01\x12=\n" +
 	"\x13schedule_generation\x18& \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x18R\x12scheduleGeneration\x88\x01\x01\x12B\n" +
-	"\x16rejected_transition_id\x18' \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x19R\x14rejectedTransitionId\x88\x01\x01\x1aJ\n" +
+	"\x16rejected_transition_id\x18' \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x19R\x14rejectedTransitionId\x88\x01\x01\x12/\n" +
+	"\fattempt_lost\x18( \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01H\x1aR\vattemptLost\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x15\xd2\xf3\x18\x11:\x0fFlowRunResponseB\n" +
@@ -2881,7 +2891,8 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x0e_job_variablesB\r\n" +
 	"\v_sort_startB\x16\n" +
 	"\x14_schedule_generationB\x19\n" +
-	"\x17_rejected_transition_id\"\xeb\a\n" +
+	"\x17_rejected_transition_idB\x0f\n" +
+	"\r_attempt_lost\"\xeb\a\n" +
 	"\rFlowRunCreate\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12/\n" +

@@ -55,9 +55,6 @@ func (s *Service) endCancellations(ctx context.Context) (int, error) {
 
 // tellCancelled names the runs that were cancelled lately to who asked for them.
 func (s *Service) tellCancelled(ctx context.Context) error {
-	if s.onCancelled == nil {
-		return nil
-	}
 	since := s.runs.Store().Now().Add(-cancelledSince).UnixMicro()
 	pass := s.runs.Store().Pass(ctx, "cancel the task runs of cancelled runs")
 	for {
@@ -79,7 +76,10 @@ func (s *Service) tellCancelled(ctx context.Context) error {
 			}
 		}
 		for ws, runs := range byWorkspace {
-			if pass.Record(s.onCancelled(ctx, ws, runs), "workspace", ws) != nil {
+			err := s.endTaskRuns(ctx, ws, runs, &orchv1.StateCreate{
+				Type: orchv1.StateType_STATE_TYPE_CANCELLED, Message: new("The flow run of this task run was cancelled."),
+			})
+			if pass.Record(err, "workspace", ws) != nil {
 				return pass.Err()
 			}
 		}

@@ -95,5 +95,6 @@ func (s *Service) Handlers() []outbox.Handler {
 		{Kind: kindDeleteOfFlow, Run: s.DeleteRuns},
 		{Kind: kindUnstarted, Run: s.DeleteUnstartedRuns},
 		{Kind: kindExpire, Run: s.Expire},
+		{Kind: kindLost, Run: s.EndChildren},
 	}
 }

@@ -56,7 +56,7 @@ type Service struct {
 	cancellingTimeout time.Duration
 	cleanUp           CleanUp
 
-	onCancelled CancelTaskRuns
+	endTaskRuns EndTaskRuns
 	findQueue   FindQueue
 	poolType    PoolType
 	onWaiting   func(ws uuid.UUID, pool string)
@@ -74,11 +74,11 @@ type FindQueue func(ctx context.Context, ws uuid.UUID, pool, queue string) (Queu
 // PoolType reads the type of a work pool, which never changes; empty when there is none of that id.
 type PoolType func(ctx context.Context, ws, pool uuid.UUID) (string, error)
 
-// CancelTaskRuns ends the task runs of flow runs of a workspace that were cancelled. It is called repeatedly for a while.
-type CancelTaskRuns func(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error
+// EndTaskRuns proposes a terminal state to the unfinished task runs of flow runs of a workspace that ended. It may be called repeatedly.
+type EndTaskRuns func(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID, proposal *orchv1.StateCreate) error
 
-// CleanUp returns the effect that has the infrastructure of a run removed whose cancellation ran out; false if there is nobody to
-// remove it. state is the id of the state that ran out.
+// CleanUp returns the effect that has the infrastructure of a run removed that does not stop, or that is lost; false if there is nobody to
+// remove it. state is the id of the state in which the run was.
 type CleanUp func(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun, state string, now time.Time) (effect store.Effect, ok bool, err error)
 
 // DefaultCancellingTimeout is the default of Deps.CancellingTimeout.
@@ -96,8 +96,8 @@ type Deps struct {
 	// FindQueue and PoolType look up work pools; nil means that there are none.
 	FindQueue FindQueue
 	PoolType  PoolType
-	// CancelTaskRuns may be nil.
-	CancelTaskRuns CancelTaskRuns
+	// EndTaskRuns may be nil.
+	EndTaskRuns EndTaskRuns
 	// CancellingTimeout is how long a run may take to stop, and CleanUp makes the job that removes what is left; nil makes none.
 	CancellingTimeout time.Duration
 	CleanUp           CleanUp
@@ -124,6 +124,9 @@ func New(d Deps) *Service {
 			return store.Effect{}, false, nil
 		}
 	}
+	if d.EndTaskRuns == nil {
+		d.EndTaskRuns = func(context.Context, uuid.UUID, []uuid.UUID, *orchv1.StateCreate) error { return nil }
+	}
 	if d.Waiting == nil {
 		d.Waiting = func(uuid.UUID, string) {}
 	}
@@ -142,7 +145,7 @@ func New(d Deps) *Service {
 		hydrator:    parameters.NewHydrator(d.Variable),
 		flush:       d.Flush,
 		encoder:     storedjson.OfRuns(collection, Present),
-		onCancelled: d.CancelTaskRuns,
+		endTaskRuns: d.EndTaskRuns,
 		findQueue:   d.FindQueue,
 		poolType:    d.PoolType,
 		onWaiting:   d.Waiting,

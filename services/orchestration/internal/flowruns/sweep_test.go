@@ -111,7 +111,8 @@ func TestCancellationsAreFinished(t *testing.T) {
 	w.set(stuck, &orchv1.StateCreate{Type: cancelling})
 
 	notified := map[string]bool{}
-	w.service.onCancelled = func(_ context.Context, ws uuid.UUID, runs []uuid.UUID) error {
+	w.service.endTaskRuns = func(_ context.Context, ws uuid.UUID, runs []uuid.UUID, state *orchv1.StateCreate) error {
+		require.Equal(t, cancelled, state.GetType())
 		require.Equal(t, w.ws, ws)
 		for _, run := range runs {
 			notified[run.String()] = true

@@ -55,6 +55,8 @@ const (
 	Configuration Collection = "configuration"
 	// RetentionPolicy stores the retention rules of workspaces, one document per workspace.
 	RetentionPolicy Collection = "retention_policy"
+	// RunTimeouts stores the timeouts of flow runs, one document per workspace.
+	RunTimeouts Collection = "run_timeouts"
 
 	// AccountUsage stores what was measured of accounts, one document per account.
 	AccountUsage Collection = "account_usage"

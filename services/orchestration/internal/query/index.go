@@ -119,8 +119,9 @@ func indexes() []Index {
 			For: "one run per flow and idempotency key; idempotency_key",
 		},
 		{
-			Collection: FlowRun, Keys: keys("state.type", "state.timestamp"), Partial: oneOf("state.type", "PAUSED", "CANCELLING", "CANCELLED"),
-			For: "paused, cancelling and cancelled runs of all workspaces; few changes of state touch it",
+			Collection: FlowRun, Keys: keys("state.type", "state.timestamp", "_id"),
+			Partial: oneOf("state.type", "PENDING", "RUNNING", "PAUSED", "CANCELLING", "CANCELLED"),
+			For:     "pending, running, paused, cancelling and cancelled runs of all workspaces: they time out; scheduled runs and those that ended otherwise have no key",
 		},
 		{
 			Collection: FlowRun, Keys: keys("state.name", "next_scheduled_start_time"), Partial: present("next_scheduled_start_time"),
@@ -272,6 +273,7 @@ func indexes() []Index {
 		{Collection: WebhookWatch, Keys: keys("due"), Sparse: true, For: "webhooks that the watcher examines, of all workspaces"},
 		{Collection: WebhookWatch, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
+		{Collection: RunTimeouts, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: RetentionPolicy, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: AccountUsage, Keys: scoped("_id"), For: "what an account uses"},

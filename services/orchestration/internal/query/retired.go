@@ -22,6 +22,7 @@ func retired() map[Collection][]bson.D {
 		},
 		FlowRun: {
 			keys("outbox.id"),
+			keys("state.type", "state.timestamp"),
 			scoped("deployment_id", "sort_start", "_id"),
 			scoped("expected_start_time", "_id"),
 			scoped("expected_start_time", "_id", "deployment_id", "flow_id"),

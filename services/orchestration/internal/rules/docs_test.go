@@ -41,6 +41,7 @@ func TestStatesPageListsTheRules(t *testing.T) {
 		"### Proposed by clients":                         listed(rules.CoreFlowPolicy),
 		"### Forced transitions":                          listed(rules.MinimalFlowPolicy),
 		"### Late runs, proposed by the server":           listed(rules.MarkLatePolicy),
+		"### Lost runs, proposed by the server":           listed(rules.LostRunPolicy),
 		"### Task runs of flow runs, proposed by clients": listed(rules.CoreTaskPolicy),
 		"### Background task runs, proposed by clients":   listed(rules.BackgroundTaskPolicy),
 		"### Forced transitions of task runs":             listed(rules.MinimalTaskPolicy),

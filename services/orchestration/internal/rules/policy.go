@@ -16,6 +16,7 @@ type TaskPolicy []TaskRule
 var CoreFlowPolicy = Policy{
 	preserveConcurrencyLease,
 	preventDuplicateTransitions,
+	preventStartsOfLostAttempts,
 	handleFlowTerminalStates,
 	enforceCancellingToCancelled,
 	bypassCancellingWithoutInfrastructure,

@@ -117,8 +117,8 @@ func TestCacheEntryIsWrittenOnce(t *testing.T) {
 	require.Equal(t, int64(1), n)
 }
 
-// Task runs that have ended stay as they are; the others are cancelled, once.
-func TestTasksAreCancelledWithTheirFlowRun(t *testing.T) {
+// Task runs that have ended stay as they are; the others end, once.
+func TestTasksEndWithTheirFlowRun(t *testing.T) {
 	t.Parallel()
 	s := service(t)
 	ctx, ws, flowRun := t.Context(), request.DefaultWorkspace, uuid.New()
@@ -135,7 +135,7 @@ func TestTasksAreCancelledWithTheirFlowRun(t *testing.T) {
 	}
 	other := create(t, s)
 	for range 2 {
-		require.NoError(t, s.CancelOf(ctx, ws, []uuid.UUID{flowRun}))
+		require.NoError(t, s.EndOf(ctx, ws, []uuid.UUID{flowRun}, &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_CANCELLED}))
 	}
 	for id, before := range states {
 		run, revision, err := store.GetRevision(ctx, s.runs, ws, uuid.MustParse(id))

@@ -51,7 +51,7 @@ func (s *Service) retryFailed(ctx context.Context, ws, flowRun uuid.UUID, state 
 	for {
 		runs, err := s.runs.Find(ctx, ws, store.Query{Filter: bson.D{
 			{Key: "flow_run_id", Value: store.Binary(flowRun)}, {Key: "state.type", Value: "FAILED"}, last,
-		}, Sort: bson.D{{Key: "_id", Value: 1}}, Limit: cancelBatch})
+		}, Sort: bson.D{{Key: "_id", Value: 1}}, Limit: endBatch})
 		if err != nil || len(runs) == 0 {
 			return err
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// cancelBatch is the number of runs per read.
-const cancelBatch = 200
+// endBatch is the number of runs per read.
+const endBatch = 200
 
-// CancelOf cancels the unfinished task runs of cancelled flow runs, because no client will end them. It may run again
+// EndOf proposes a terminal state to the unfinished task runs of flow runs that ended, because no client will end them. It may run again
 // for task runs that arrive later.
-func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error {
+func (s *Service) EndOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID, proposal *orchv1.StateCreate) error {
 	ids := make(bson.A, len(flowRuns))
 	for i, id := range flowRuns {
 		ids[i] = store.Binary(id)
@@ -28,13 +28,10 @@ func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UU
 		{Key: "flow_run_id", Value: bson.D{{Key: "$in", Value: ids}}},
 		{Key: "state.type", Value: bson.D{{Key: "$in", Value: runs.States(runs.Active)}}},
 	}
-	proposal := &orchv1.StateCreate{
-		Type: orchv1.StateType_STATE_TYPE_CANCELLED, Message: new("The flow run of this task run was cancelled."),
-	}
 	var failures []error
 	last := bson.D{}
 	for {
-		runs, err := s.runs.Find(ctx, ws, store.Query{Filter: append(filter[:len(filter):len(filter)], last...), Sort: bson.D{{Key: "_id", Value: 1}}, Limit: cancelBatch})
+		runs, err := s.runs.Find(ctx, ws, store.Query{Filter: append(filter[:len(filter):len(filter)], last...), Sort: bson.D{{Key: "_id", Value: 1}}, Limit: endBatch})
 		if err != nil || len(runs) == 0 {
 			return errors.Join(append(failures, err)...)
 		}
@@ -44,15 +41,15 @@ func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UU
 				return fmt.Errorf("read the id of a task run: %w", err)
 			}
 			last = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(id)}}}}
-			// A failed cancellation does not block the others; the next pass retries it.
-			if err := s.cancel(ctx, ws, id, proposal); err != nil {
+			// A failure does not block the others; the next call retries it.
+			if err := s.end(ctx, ws, id, proposal); err != nil {
 				failures = append(failures, err)
 			}
 		}
 	}
 }
 
-func (s *Service) cancel(ctx context.Context, ws, id uuid.UUID, proposal *orchv1.StateCreate) error {
+func (s *Service) end(ctx context.Context, ws, id uuid.UUID, proposal *orchv1.StateCreate) error {
 	_, err := s.transition(ctx, ws, id, proposal, func(current *orchv1.TaskRun) rules.TaskPolicy {
 		if rules.Terminal(current.GetState().GetType()) {
 			return nil

@@ -1,0 +1,130 @@
+package liveness
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+)
+
+const (
+	// maxGap bounds the interval that is taken from a run's heartbeats.
+	maxGap = 24 * time.Hour
+	// maxVersion bounds the text of a client's version, in bytes.
+	maxVersion = 64
+)
+
+// watch is the monitor's memory of one run. Durations are readings of the monotonic clock.
+type watch struct {
+	workspace, run uuid.UUID
+	deployment     uuid.UUID // Nil for a run without one.
+	state          uuid.UUID // The state in which the run is silent.
+	entered        time.Time // The time of that state.
+	pending        bool
+
+	beat events.Heartbeat // The newest heartbeat; zero before the first.
+	gap  time.Duration    // Between the newest two, by the times at which they were received.
+
+	heard  time.Duration // When the run was last known to be alive.
+	looked time.Duration // The last look for heartbeats.
+	next   time.Duration // The next one.
+
+	suspected bool
+	about     int64 // The events about the run when it became suspected.
+	pass      uint64
+}
+
+// enter begins to measure the silence in a state.
+func (w *watch) enter(state uuid.UUID, at time.Time, pending bool, now time.Duration) {
+	w.state, w.entered, w.pending = state, at, pending
+	w.heard, w.next, w.suspected = now, now, false
+}
+
+// interval is the longest time between heartbeats: what is configured, or what the run showed.
+func (w *watch) interval(t timeouts) time.Duration { return max(t.interval, min(w.gap, maxGap)) }
+
+// timeout is the silence after which the run is lost.
+func (w *watch) timeout(t timeouts) time.Duration {
+	if w.pending {
+		return t.pending
+	}
+	return time.Duration(t.missed) * w.interval(t)
+}
+
+// after returns the time after which a heartbeat must have been received to be news. A heartbeat that is older than the state by more than
+// an interval is of an earlier attempt.
+func (w *watch) after(t timeouts) time.Time {
+	if w.beat.Received.IsZero() {
+		return w.entered.Add(-t.interval)
+	}
+	return w.beat.Received
+}
+
+// observe records the heartbeats that a look found, newest first. wall is the time of the look by the wall clock, and since the reading from
+// which the monitor hears.
+func (w *watch) observe(beats []events.Heartbeat, now, since time.Duration, wall time.Time, t timeouts) {
+	if len(beats) > 0 {
+		newest := beats[0]
+		earlier := w.beat.Received
+		if len(beats) > 1 {
+			earlier = beats[1].Received
+		}
+		if !earlier.IsZero() {
+			w.gap = max(newest.Received.Sub(earlier), 0)
+		}
+		if len(newest.Version) > maxVersion {
+			newest.Version = newest.Version[:maxVersion]
+		}
+		w.beat = newest
+		// It came after the last look. A wrong clock may claim any time since, so only a part of the silence is credited to it.
+		credit := min(now-max(since, w.looked), (w.timeout(t)-w.interval(t))/2)
+		w.heard = max(w.heard, now-min(max(wall.Sub(newest.Received), 0), max(credit, 0)))
+		w.suspected = false
+	}
+	w.looked = now
+}
+
+// quiet returns the silence that counts.
+func (w *watch) quiet(now, since time.Duration) time.Duration { return now - max(w.heard, since) }
+
+// suspicious reports whether a run is to be suspected: it is one interval from being lost.
+func (w *watch) suspicious(now, since time.Duration, t timeouts) bool {
+	return w.monitored(t) && !w.pending && !w.suspected && w.quiet(now, since) >= w.timeout(t)-w.interval(t)
+}
+
+// suspect records the number of events about the run.
+func (w *watch) suspect(about int64) { w.suspected, w.about = true, about }
+
+// acquit ends the suspicion, because an event about the run came since.
+func (w *watch) acquit(now time.Duration) { w.suspected, w.heard = false, now }
+
+// lost reports whether a run was silent for its timeout.
+func (w *watch) lost(now, since time.Duration, t timeouts) bool {
+	return w.monitored(t) && (w.pending || w.suspected) && w.quiet(now, since) >= w.timeout(t)
+}
+
+// monitored reports whether a run can be lost at all.
+func (w *watch) monitored(t timeouts) bool {
+	if w.pending {
+		return t.pending > 0
+	}
+	return t.missed > 0 && !w.beat.Received.IsZero()
+}
+
+// plan sets the time of the next look: after the configured interval, or when the silence reaches a bound.
+func (w *watch) plan(now, since time.Duration, t timeouts) {
+	if w.pending {
+		w.next = max(w.heard, since) + w.timeout(t)
+		return
+	}
+	w.next = now + t.interval
+	if !w.monitored(t) {
+		return
+	}
+	bound := max(w.heard, since) + w.timeout(t)
+	if !w.suspected {
+		bound -= w.interval(t)
+	}
+	w.next = min(w.next, max(bound, now))
+}
