@@ -43,8 +43,12 @@ func (f cframe) softened() cframe {
 	return f
 }
 
+func newCompiler(e *Engine, src *source) *compiler {
+	return &compiler{engine: e, src: src, autoescape: e.autoescape, blocks: make(map[string]*blockProgram), reads: make(map[string]bool)}
+}
+
 func compile(e *Engine, src *source, body []stmt) (*Template, error) {
-	c := &compiler{engine: e, src: src, autoescape: e.autoescape, blocks: make(map[string]*blockProgram), reads: make(map[string]bool)}
+	c := newCompiler(e, src)
 	blocks, err := c.collectBlocks(body)
 	if err != nil {
 		return nil, err

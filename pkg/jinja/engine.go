@@ -13,8 +13,10 @@ type Engine struct {
 	tests      map[string]*builtin
 	globals    Vars
 	autoescape bool
-	cache      *cache
-	methods    methodTables
+	// The bounded caches of compiled sources.
+	templates   *cache[*Template]
+	expressions *cache[*Expression]
+	methods     methodTables
 	// The limits of Options.Loops and Options.LoopDepth.
 	loops, loopDepth int
 	states           sync.Pool // of *state
@@ -27,16 +29,17 @@ type methodTables struct{ str, markup, dict, list map[string]*method }
 // New returns an engine.
 func New(o Options) *Engine {
 	e := &Engine{
-		undefined:  o.Undefined,
-		budget:     o.Budget.withDefaults(),
-		loops:      o.Loops,
-		loopDepth:  o.LoopDepth,
-		filters:    builtinFilters,
-		tests:      builtinTests,
-		globals:    make(Vars, len(builtinGlobals)+len(o.Globals)),
-		autoescape: o.Autoescape,
-		cache:      newCache(o.CacheEntries),
-		methods:    methodTables{strMethods, markupMethods, dictMethods, listMethods},
+		undefined:   o.Undefined,
+		budget:      o.Budget.withDefaults(),
+		loops:       o.Loops,
+		loopDepth:   o.LoopDepth,
+		filters:     builtinFilters,
+		tests:       builtinTests,
+		globals:     make(Vars, len(builtinGlobals)+len(o.Globals)),
+		autoescape:  o.Autoescape,
+		templates:   newCache[*Template](o.CacheEntries),
+		expressions: newCache[*Expression](o.CacheEntries),
+		methods:     methodTables{strMethods, markupMethods, dictMethods, listMethods},
 	}
 	maps.Copy(e.globals, builtinGlobals)
 	maps.Copy(e.globals, o.Globals)
@@ -53,10 +56,10 @@ func New(o Options) *Engine {
 // Compile compiles a template. An error is an *Error of KindSyntax or KindBudget.
 func (e *Engine) Compile(text string) (t *Template, err error) {
 	defer recoverPanic(&err)
-	if len(text) > e.budget.SourceBytes {
-		return nil, budgetErr("the template's source has %d bytes, more than %d", len(text), e.budget.SourceBytes)
+	src, err := e.source(text)
+	if err != nil {
+		return nil, err
 	}
-	src := newSource(text)
 	body, err := parse(src, e.budget.Depth)
 	if err != nil {
 		return nil, err
@@ -64,15 +67,15 @@ func (e *Engine) Compile(text string) (t *Template, err error) {
 	return compile(e, src, body)
 }
 
+// source is the source of a text within the budget.
+func (e *Engine) source(text string) (*source, error) {
+	if len(text) > e.budget.SourceBytes {
+		return nil, budgetErr("the template's source has %d bytes, more than %d", len(text), e.budget.SourceBytes)
+	}
+	return newSource(text), nil
+}
+
 // Cached is like Compile, with a bounded cache of templates by their source. It does not cache errors.
 func (e *Engine) Cached(text string) (*Template, error) {
-	if t := e.cache.get(text); t != nil {
-		return t, nil
-	}
-	t, err := e.Compile(text)
-	if err != nil {
-		return nil, err
-	}
-	e.cache.put(text, t)
-	return t, nil
+	return e.templates.compile(text, e.Compile)
 }

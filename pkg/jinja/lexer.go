@@ -28,6 +28,20 @@ func lex(src *source, maxDepth int) ([]token, error) {
 	return lx.tokens, nil
 }
 
+// lexExpression returns the tokens of a source that is an expression; the last one is tokEOF.
+func lexExpression(src *source, maxDepth int) ([]token, error) {
+	lx := &lexer{src: src, max: maxDepth}
+	for {
+		if lx.at = skipSpace(src.text, lx.at); lx.at >= len(src.text) {
+			lx.emit(token{kind: tokEOF, pos: pos(len(src.text))})
+			return lx.tokens, nil
+		}
+		if err := lx.token(); err != nil {
+			return nil, err
+		}
+	}
+}
+
 func (lx *lexer) emit(t token) { lx.tokens = append(lx.tokens, t) }
 
 func (lx *lexer) fail(at int, format string, args ...any) error {
