@@ -137,8 +137,12 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) decision {
 		return d.duplicate(id)
 	}
 	body := d.request.Body()
+	variables := render.NewVariables(d.request, body)
+	if matches, err := d.renderer.Match(ctx, d.hook, variables, d.memory); !matches {
+		return d.unmatched(ctx, err)
+	}
 	_, span := tracing.Start(ctx, "render")
-	text, err := d.renderer.RenderFor(ctx, d.hook, d.request, body, d.memory)
+	text, err := d.renderer.RenderFor(ctx, d.hook, variables, d.memory)
 	if errors.Is(err, admission.ErrExhausted) {
 		tracing.End(span, err)
 		return d.overloaded(ctx, err)
@@ -177,6 +181,19 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) decision {
 		return d.unavailable(ctx, deliverylog.ReasonBroker, err)
 	}
 	return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
+}
+
+// unmatched decides about a request that the filter drops, or for which it failed. The webhook's owner chooses whether a failing filter
+// is a failure.
+func (d *delivery) unmatched(ctx context.Context, err error) decision {
+	switch {
+	case errors.Is(err, admission.ErrExhausted):
+		return d.overloaded(ctx, err)
+	case err != nil && d.hook.GetFilterError() != orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FILTERED:
+		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonFilter, publish.Failure{Err: err})
+	}
+	d.metrics.filtered.Inc()
+	return decision{status: http.StatusNoContent, outcome: deliveries.Outcome{Err: err, Reason: deliverylog.ReasonFiltered}}
 }
 
 // unreadable decides about a request whose body cannot be read. While its sender is not verified, the request is logged like a

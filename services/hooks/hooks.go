@@ -1,12 +1,12 @@
 // Package hooks is webhook ingestion: it turns HTTP requests of other systems into events by templates that users wrote.
 //
 //	request ──▶ receive ──▶ definition ──▶ guard ──▶ credential ──▶ body ──▶ signature ──▶ render ──▶ publish ──▶ 204
-//	              405       404 · 503     403 · 429     401     400·413·415·503  401         400      400 · 503
+//	              405       404 · 503     403 · 429     401     400·413·415·503  401       204 · 400  400 · 503
 //	                                          │           │            │          │           │         │
 //	                                          └───────────┴────────────┴── failure event ─────┴─────────┘
 //
 // Handshakes get 200 where they are recognised: by header before the credential, by body after the signature. A duplicate
-// delivery gets 204 and renders nothing. The outcome of each request reaches the webhook's delivery log asynchronously.
+// delivery gets 204 and renders nothing, and so does a request that the webhook's filter drops. The outcome of each request reaches the webhook's delivery log asynchronously.
 //
 // A 204 means that the event is durable. A sender learns only the status of a refusal; the webhook's owner gets a failure
 // event with the cause. A request needs no call to another service: webhook definitions are in memory, and the broker

@@ -22,6 +22,7 @@ type metrics struct {
 	unknown    prometheus.Counter
 	disabled   prometheus.Counter
 	duplicates prometheus.Counter
+	filtered   prometheus.Counter
 	overloads  prometheus.Counter
 	// unlogged counts deliveries that are missing in the delivery log.
 	unlogged prometheus.Counter
@@ -50,6 +51,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		duplicates: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "orch_hooks_duplicates_total",
 			Help: "Duplicate deliveries, which made no event.",
+		})),
+		filtered: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "orch_hooks_filtered_total",
+			Help: "Requests that a webhook's filter dropped, which made no event.",
 		})),
 		overloads: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "orch_hooks_overloads_total",

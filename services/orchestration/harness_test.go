@@ -2,7 +2,6 @@ package orchestration_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -82,12 +81,6 @@ func newIdleDomain(t *testing.T, handler slog.Handler, opts ...option) *domain {
 		Broker: conn, Dialer: database.Dialer, Log: log,
 		Client:        func(o *options.ClientOptions) { monitor.watch(o.SetAppName(database.AppName)) },
 		FlushDeadline: flush,
-		CompileTemplate: func(template string) error {
-			if template == "{{" {
-				return fmt.Errorf("line 1: unexpected end of template")
-			}
-			return nil
-		},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, service.Close(context.WithoutCancel(t.Context()))) })

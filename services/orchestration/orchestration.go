@@ -89,8 +89,6 @@ type Deps struct {
 	WaitForStore bool
 	// Tracer traces calls, events and effects; nil is off.
 	Tracer *tracing.Tracer
-	// CompileTemplate tells what is wrong with a webhook's template.
-	CompileTemplate func(template string) error
 	// Admission bounds what calls compute; nil means bounds of this service alone.
 	Admission *admission.Controller
 	// Registry collects the metrics; nil disables them.
@@ -285,7 +283,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	o.webhooks = webhooks.New(webhooks.Deps{
-		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Admission: deps.Admission, Flush: flush, Log: o.log,
+		Store: o.store, Definitions: definitions, Tenancy: registry, Admission: deps.Admission, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
 		Recorded:      deliveryNotifier(feeds.Deliveries(deps.Broker), o.log),
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(), UniqueNames: cfg.WebhookUniqueNames,

@@ -13,7 +13,6 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/tracing"
-	"github.com/orch-project/orch/pkg/webhook"
 )
 
 // RunProcess runs the service as a process of its own, with its gRPC and internal addresses, until ctx ends. While broker
@@ -36,7 +35,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		closing = func(context.Context) error { return conn.Close() }
 		registry.MustRegister(broker.NewMetrics(conn))
 		o, err := New(starting, cfg, Deps{
-			Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log, Registry: registry, WaitForStore: true,
+			Broker: conn, Log: log, Registry: registry, WaitForStore: true,
 			Tracer: traces.Tracer("orchestration"),
 		})
 		if err != nil {
@@ -77,7 +76,7 @@ func open(ctx context.Context, cfg Config, log *slog.Logger) (_ *Orchestration, 
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log})
+	o, err := New(ctx, cfg, Deps{Broker: conn, Log: log})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}

@@ -116,6 +116,40 @@ func TestBrokenTemplatesAreNotSaved(t *testing.T) {
 	require.Empty(t, call[*orchv1.WebhookList](d, orchv1.WebhookService_ListWebhooks_FullMethodName, &orchv1.ListWebhooksRequest{}).GetWebhooks())
 }
 
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	kv := d.definitions()
+	w := d.webhook("gh")
+	require.Nil(t, w.Filter)
+	require.Equal(t, orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FAIL, w.GetFilterError())
+	filtered := orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FILTERED
+	require.NoError(t, d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{Filter: new("body.a\nand body.b"), FilterError: &filtered}, "filter", "filter_error"))
+	definition := d.definition(kv, w.GetSlug())
+	require.Equal(t, "body.a\nand body.b", definition.GetFilter())
+	require.Equal(t, filtered, definition.GetFilterError())
+
+	for filter, text := range map[string]string{
+		"body.a\nand )":  "syntax error at line 2, column 5",
+		"{{ body.a }}":   "write it without {{ }}",
+		" ":              "Expected an expression",
+		"body.a | nope2": "line 1",
+	} {
+		err := d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{Filter: &filter}, "filter")
+		e := rpc.HTTPError(err)
+		require.Equal(t, int32(422), e.GetStatus(), filter)
+		refused := e.GetFieldErrors().GetErrors()[0]
+		require.Contains(t, refused.GetMsg(), text)
+		require.Equal(t, "filter", refused.GetLoc()[1].GetKey())
+	}
+	require.Equal(t, "body.a\nand body.b", d.definition(kv, w.GetSlug()).GetFilter(), "a refused one changes nothing")
+
+	require.NoError(t, d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{}, "filter", "filter_error"))
+	definition = d.definition(kv, w.GetSlug())
+	require.Nil(t, definition.Filter, "null removes it")
+	require.Equal(t, orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FAIL, definition.GetFilterError())
+}
+
 func TestWebhooksAreListedByName(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

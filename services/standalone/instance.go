@@ -18,7 +18,6 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/vocabulary"
-	"github.com/orch-project/orch/pkg/webhook"
 	"github.com/orch-project/orch/services/gateway"
 	"github.com/orch-project/orch/services/hooks"
 	"github.com/orch-project/orch/services/orchestration"
@@ -93,7 +92,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	registry.MustRegister(embeddedmongo.NewMetrics(parts.store))
 	bounds := admission.New(cfg.Gateway.BodyMemory + cfg.Hooks.Memory())
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
-		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Admission: bounds, Log: log,
+		Broker: conn, Dialer: parts.store.ContextDialer(), Admission: bounds, Log: log,
 		Registry: registry, Tracer: traces.Tracer("orchestration"),
 	})
 	if err != nil {

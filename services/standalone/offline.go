@@ -11,7 +11,6 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/run"
-	"github.com/orch-project/orch/pkg/webhook"
 	"github.com/orch-project/orch/services/orchestration"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
@@ -41,7 +40,7 @@ func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(con
 	settings.Auth = "" // The work has no callers.
 	settings.Timers = orchestration.Timers{}
 	domain, err := orchestration.New(ctx, settings, orchestration.Deps{
-		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Log: log,
+		Broker: conn, Dialer: parts.store.ContextDialer(), Log: log,
 	})
 	if err != nil {
 		return err

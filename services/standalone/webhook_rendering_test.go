@@ -70,6 +70,7 @@ type rendered struct {
 	}
 	Error     *struct{ Message, Stage string }
 	Handshake *string
+	Filtered  bool
 }
 
 // render renders a delivery with a draft of the template; empty means the webhook's.
@@ -136,6 +137,16 @@ var settingEffects = map[protoreflect.Name]struct {
 		body: `{"device": {}}`, change: `{"undefined": "strict"}`, status: 400,
 		outcome:  func(r rendered) bool { return r.Error != nil && r.Error.Stage == "template" },
 		replayed: func(d delivered) bool { return d.Status == 400 && *d.Reason == "template" },
+	},
+	"filter": {
+		body: `{"device": {"name": "n"}}`, change: `{"filter": "body.device.name != 'n'"}`, status: 204,
+		outcome:  func(r rendered) bool { return r.Filtered && r.Error == nil && r.Event.Event == "" },
+		replayed: func(d delivered) bool { return d.Status == 204 && d.Reason != nil && *d.Reason == "filtered" },
+	},
+	"filter_error": {
+		body: `{"device": {"name": "n"}}`, change: `{"filter": "body.device.name > 1", "filter_error": "filtered"}`, status: 204,
+		outcome:  func(r rendered) bool { return r.Filtered && r.Error != nil && r.Error.Stage == "filter" },
+		replayed: func(d delivered) bool { return d.Status == 204 && d.Reason != nil && *d.Reason == "filtered" },
 	},
 	"methods": {
 		method: http.MethodPut, body: `{"device": {"name": "n"}}`, change: `{"methods": ["POST"]}`, status: 405,

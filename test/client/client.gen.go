@@ -180,6 +180,12 @@ const (
 	WebhookEncodingHex    WebhookEncoding = "hex"
 )
 
+// Defines values for WebhookFilterError.
+const (
+	WebhookFilterErrorFail     WebhookFilterError = "fail"
+	WebhookFilterErrorFiltered WebhookFilterError = "filtered"
+)
+
 // Defines values for WebhookHandshake.
 const (
 	WebhookHandshakeMeta  WebhookHandshake = "meta"
@@ -2277,6 +2283,12 @@ type Webhook struct {
 	// Enabled Whether the webhook accepts requests; default true.
 	Enabled *bool `json:"enabled,omitempty"`
 
+	// Filter Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
+	Filter *string `json:"filter,omitempty"`
+
+	// FilterError What a failing filter does with its request; default fail.
+	FilterError *WebhookFilterError `json:"filter_error,omitempty"`
+
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
@@ -2337,6 +2349,12 @@ type WebhookCreate struct {
 	// Enabled Whether the webhook accepts requests; default true.
 	Enabled *bool `json:"enabled,omitempty"`
 
+	// Filter Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
+	Filter *string `json:"filter,omitempty"`
+
+	// FilterError What a failing filter does with its request; default fail.
+	FilterError *WebhookFilterError `json:"filter_error,omitempty"`
+
 	// Handshakes Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
 
@@ -2377,6 +2395,9 @@ type WebhookDigest string
 // WebhookEncoding WebhookEncoding is the text encoding of a signature.
 type WebhookEncoding string
 
+// WebhookFilterError WebhookFilterError is what a webhook does with a request whose filter fails or exceeds its budget.
+type WebhookFilterError string
+
 // WebhookHandshake WebhookHandshake is a provider handshake that must be enabled.
 type WebhookHandshake string
 
@@ -2384,6 +2405,9 @@ type WebhookHandshake string
 type WebhookHealth struct {
 	// Failures Number of requests in the current period that were refused or failed.
 	Failures *int64 `json:"failures,omitempty"`
+
+	// Filtered Number of requests in the current period that the filter dropped.
+	Filtered *int64 `json:"filtered,omitempty"`
 
 	// LastDelivery Time of the last request, in UTC; null for none.
 	LastDelivery *time.Time `json:"last_delivery,omitempty"`

@@ -26,7 +26,6 @@ import (
 	"github.com/orch-project/orch/pkg/run"
 	keyring "github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
-	"github.com/orch-project/orch/pkg/webhook"
 	"github.com/orch-project/orch/services/gateway"
 	"github.com/orch-project/orch/services/hooks"
 	"github.com/orch-project/orch/services/orchestration"
@@ -81,7 +80,7 @@ func TestEachServiceWorksWithItsUser(t *testing.T) {
 	database := mongotest.Open(t, embeddedmongo.Options{})
 	domain, err := orchestration.New(t.Context(), orchestration.Config{
 		MongoDBURI: database.URI, MongoDBDatabase: database.Name, Vocabulary: vocabulary.Orch, Secrets: keys, EventsRetention: time.Hour,
-	}, orchestration.Deps{Broker: asUser(t, nats, "orchestration", log), Dialer: database.Dialer, CompileTemplate: webhook.CompileCheck(vocabulary.Orch), Log: log})
+	}, orchestration.Deps{Broker: asUser(t, nats, "orchestration", log), Dialer: database.Dialer, Log: log})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, domain.Close(context.WithoutCancel(t.Context()))) })
 	receiver, err := hooks.New(hooks.Config{Vocabulary: vocabulary.Orch, Secrets: keys}, hooks.Deps{Broker: asUser(t, nats, "hooks", log), Log: log})

@@ -26,15 +26,18 @@ func NotReplayable(d *orchv1.WebhookDelivery) string {
 
 // Verified reports whether the request passed every check of its sender.
 func Verified(d *orchv1.WebhookDelivery) bool {
-	if d.GetReason() == "" {
+	switch d.GetReason() {
+	case "":
 		return d.GetStatus() < http.StatusBadRequest
+	case ReasonFiltered:
+		return true
 	}
 	return slices.Contains(VerifiedReasons(), d.GetReason())
 }
 
 // VerifiedReasons returns the reasons of failures after the verification.
 func VerifiedReasons() []string {
-	return []string{ReasonOverload, ReasonHandshake, ReasonTemplate, ReasonEvent, ReasonBroker}
+	return []string{ReasonOverload, ReasonHandshake, ReasonFilter, ReasonTemplate, ReasonEvent, ReasonBroker}
 }
 
 // Unresolved reports whether a delivery is a failure that no replay has made good. Failed replays are not counted: the original is.

@@ -23,7 +23,7 @@ func TestOnlyVerifiedRequestsAreReplayable(t *testing.T) {
 	}
 	replayable := map[string]bool{
 		deliverylog.ReasonTemplate: true, deliverylog.ReasonEvent: true, deliverylog.ReasonBroker: true,
-		deliverylog.ReasonOverload: true,
+		deliverylog.ReasonOverload: true, deliverylog.ReasonFilter: true, deliverylog.ReasonFiltered: true,
 	}
 	for _, reason := range append(deliverylog.Reasons(), "unheard-of") {
 		for _, status := range []int64{400, 401, 403, 405, 413, 415, 429, 503} {

@@ -80,7 +80,7 @@ func TestPresetsOfProviders(t *testing.T) {
 					require.Empty(t, p.GetSecret())
 				}
 				engine := render.New(render.Options{Vocabulary: vocab})
-				rendered, err := engine.Render(t.Context(), create.GetTemplate(), r, r.Body())
+				rendered, err := engine.Render(t.Context(), create.GetTemplate(), render.NewVariables(r, r.Body()))
 				require.NoError(t, err)
 				hook := &orchv1.WebhookDefinition{Id: uuid.NewString(), Name: p.GetName()}
 				event, err := engine.Event(rendered, hook, r, r.Body(), uuid.Nil)

@@ -44,7 +44,7 @@ func BenchmarkEvent(b *testing.B) {
 		request := receive.New(r, "slug", "", time.Now())
 		require.NoError(b, request.ReadBody(r, 5<<20, nil))
 		body := request.Body()
-		text, err := e.Render(b.Context(), hook.GetTemplate(), request, body)
+		text, err := e.Render(b.Context(), hook.GetTemplate(), NewVariables(request, body))
 		require.NoError(b, err)
 		event, err := e.EventIn(&memory, text, hook, request, body, uuid.Nil)
 		require.NoError(b, err)

@@ -1,13 +1,13 @@
 // Package render turns a request into an event with a webhook's template.
 //
-//	Request ──▶ variables ──▶ template, under its budget ──▶ text ──▶ JSON object ──▶ fields, defaults ──▶ event
-//	            method                                                                      │
-//	            headers                              the webhook, appended as related ──────┘
+//	Request ──▶ variables ──▶ filter ──▶ template, under its budget ──▶ text ──▶ JSON object ──▶ fields, defaults ──▶ event
+//	            method          │                                                                   │
+//	            headers         └──▶ false: no event         the webhook, appended as related ──────┘
 //	            body
 //	            query, path
 //
 // query and path are an extension: many senders put identifiers into the URL.
 //
-// Every failure is an error that wraps ErrTemplate or ErrEvent and describes the cause and its position, for the owner
+// Every failure is an error that wraps ErrFilter, ErrTemplate or ErrEvent and describes the cause and its position, for the owner
 // of the webhook. The sender never sees it.
 package render

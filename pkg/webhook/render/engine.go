@@ -11,11 +11,12 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook"
-	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 var (
+	// ErrFilter is wrapped when the filter does not compile or fails. It wraps the engine's error.
+	ErrFilter = errors.New("filter cannot be evaluated")
 	// ErrTemplate is wrapped when the template does not compile or render. It wraps the engine's error.
 	ErrTemplate = errors.New("template cannot be rendered")
 	// ErrEvent is wrapped when the rendered text is not an event.
@@ -62,25 +63,58 @@ func New(o Options) *Engine {
 	}
 }
 
+// CheckTemplate returns the syntax error of a template, which is a *jinja.Error.
+func (e *Engine) CheckTemplate(template string) error {
+	_, err := e.templates.Cached(template)
+	return err
+}
+
+// CheckFilter returns the syntax error of a filter, which is a *jinja.Error.
+func (e *Engine) CheckFilter(filter string) error {
+	_, err := e.templates.CachedExpression(filter)
+	return err
+}
+
 // Render renders a template with a request. A missing value prints nothing.
-func (e *Engine) Render(ctx context.Context, template string, r *receive.Request, body receive.Body) (string, error) {
-	return render(ctx, e.templates, template, r, body, nil)
+func (e *Engine) Render(ctx context.Context, template string, v *Variables) (string, error) {
+	return render(ctx, e.templates, template, v, nil)
+}
+
+// engineOf returns the engine for the filter and the template of a webhook.
+func (e *Engine) engineOf(hook *orchv1.WebhookDefinition) *jinja.Engine {
+	if hook.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
+		return e.strict
+	}
+	return e.templates
+}
+
+// Match reports whether a request passes the filter of a webhook, which may have none. The error wraps ErrFilter. It charges memory
+// as RenderFor.
+func (e *Engine) Match(ctx context.Context, hook *orchv1.WebhookDefinition, v *Variables, memory *admission.Reservation) (bool, error) {
+	if hook.Filter == nil {
+		return true, nil
+	}
+	x, err := e.engineOf(hook).CachedExpression(hook.GetFilter())
+	if err != nil {
+		return false, positioned(ErrFilter, err)
+	}
+	vars, held := v.read(x.Reads)
+	matches, err := x.TestWithin(ctx, vars, held, memory)
+	if err != nil {
+		return false, positioned(ErrFilter, err)
+	}
+	return matches, nil
 }
 
 // RenderFor renders the template of a webhook with a request, by the webhook's settings. It charges memory, which may be nil, for
 // what the template allocates. The caller has charged r.Parsed.
-func (e *Engine) RenderFor(
-	ctx context.Context, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body, memory *admission.Reservation,
-) (string, error) {
-	if hook.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
-		return render(ctx, e.strict, hook.GetTemplate(), r, body, memory)
-	}
-	return render(ctx, e.templates, hook.GetTemplate(), r, body, memory)
+func (e *Engine) RenderFor(ctx context.Context, hook *orchv1.WebhookDefinition, v *Variables, memory *admission.Reservation) (string, error) {
+	return render(ctx, e.engineOf(hook), hook.GetTemplate(), v, memory)
 }
 
 // Undefined returns the error of the first missing value that Render prints as nothing; nil if there is none.
-func (e *Engine) Undefined(ctx context.Context, template string, r *receive.Request, body receive.Body) error {
-	if _, err := render(ctx, e.strict, template, r, body, nil); isUndefined(err) {
+func (e *Engine) Undefined(ctx context.Context, template string, v *Variables) error {
+	if _, err := render(ctx, e.strict, template, v, nil); isUndefined(err) {
 		return err
 	}
 	return nil
@@ -93,20 +127,15 @@ func isUndefined(err error) bool {
 	return ok && (at.Kind == jinja.KindUndefined || strings.Contains(at.Error(), "StrictUndefined"))
 }
 
-func render(
-	ctx context.Context, templates *jinja.Engine, template string, r *receive.Request, body receive.Body, memory *admission.Reservation,
-) (string, error) {
+func render(ctx context.Context, templates *jinja.Engine, template string, v *Variables, memory *admission.Reservation) (string, error) {
 	t, err := templates.Cached(template)
 	if err != nil {
-		return "", templateError(err)
+		return "", positioned(ErrTemplate, err)
 	}
-	charged := 0
-	if t.Reads("body") {
-		charged = r.Tree()
-	}
-	text, err := t.RenderWithin(ctx, variables(t, r, body), charged, memory)
+	vars, held := v.read(t.Reads)
+	text, err := t.RenderWithin(ctx, vars, held, memory)
 	if err != nil {
-		return "", templateError(err)
+		return "", positioned(ErrTemplate, err)
 	}
 	return text, nil
 }

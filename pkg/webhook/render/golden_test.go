@@ -73,7 +73,7 @@ func readRequest(tb testing.TB, text []byte) *receive.Request {
 func process(tb testing.TB, e *render.Engine, template string, r *receive.Request) (*orchv1.ReceivedEvent, error) {
 	tb.Helper()
 	body := r.Body()
-	text, err := e.Render(tb.Context(), template, r, body)
+	text, err := e.Render(tb.Context(), template, render.NewVariables(r, body))
 	if err != nil {
 		return nil, err
 	}

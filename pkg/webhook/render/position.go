@@ -9,25 +9,33 @@ import (
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
-// atError is an error of a template at a position. Its message has the position once: "line 4, column 117: body.device has no name".
-type atError struct{ cause *jinja.Error }
+// atError is an error of a filter or a template at a position. Its message has the position once: "line 4, column 117: body.device has
+// no name". That of a filter says so.
+type atError struct {
+	source error // ErrFilter or ErrTemplate.
+	cause  *jinja.Error
+}
 
 func (e *atError) Error() string {
-	return fmt.Sprintf("line %d, column %d: %s", e.cause.Line, e.cause.Column, e.cause.Explain())
+	text := fmt.Sprintf("line %d, column %d: %s", e.cause.Line, e.cause.Column, e.cause.Explain())
+	if e.source == ErrFilter { //nolint:errorlint // It is one of two values.
+		return "filter, " + text
+	}
+	return text
 }
 
 // Unwrap implements errors.Is and errors.As.
-func (e *atError) Unwrap() []error { return []error{ErrTemplate, e.cause} }
+func (e *atError) Unwrap() []error { return []error{e.source, e.cause} }
 
-// templateError returns the error of a template that does not compile or render.
-func templateError(err error) error {
+// positioned returns the error of a filter or a template that does not compile or fails. Its source is ErrFilter or ErrTemplate.
+func positioned(source, err error) error {
 	if at, ok := errors.AsType[*jinja.Error](err); ok && at.Line > 0 {
-		return &atError{at}
+		return &atError{source, at}
 	}
-	return fmt.Errorf("%w: %w", ErrTemplate, err)
+	return fmt.Errorf("%w: %w", source, err)
 }
 
-// Place returns the position of an error of Render or Event: in the template or, when it wraps ErrEvent, in the
+// Place returns the position of an error of Match, Render or Event: in the filter, in the template or, when it wraps ErrEvent, in the
 // rendered text. Line and column count from one. It returns false when the error has no single position.
 func Place(err error) (line, column int64, ok bool) {
 	if at, found := errors.AsType[*atError](err); found {

@@ -5,20 +5,35 @@ import (
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
-// variables returns the variables of a template, limited to those that it uses.
-func variables(t *jinja.Template, r *receive.Request, body receive.Body) jinja.Vars {
-	vars := make(jinja.Vars, 5)
+// Variables are those that filters and templates see of a request. Each is created when the first one reads it, so a filter and a
+// template share them. It serves one goroutine.
+type Variables struct {
+	request *receive.Request
+	body    receive.Body
+	values  jinja.Vars
+}
+
+// NewVariables returns the variables of a request and its body.
+func NewVariables(r *receive.Request, body receive.Body) *Variables {
+	return &Variables{request: r, body: body, values: make(jinja.Vars, 5)}
+}
+
+// read returns at least the variables that a program reads, and the bytes that they hold.
+func (v *Variables) read(reads func(name string) bool) (vars jinja.Vars, held int) {
 	set := func(name string, value func() jinja.Value) {
-		if t.Reads(name) {
-			vars[name] = value()
+		if v.values[name] == nil && reads(name) {
+			v.values[name] = value()
 		}
 	}
-	set("method", func() jinja.Value { return jinja.Str(r.Method) })
-	set("headers", func() jinja.Value { return headersValue(r) })
-	set("body", func() jinja.Value { return bodyValue(body) })
-	set("query", func() jinja.Value { return pairsValue(receive.ParseQuery(r.Query)) })
-	set("path", func() jinja.Value { return jinja.Str(r.Path) })
-	return vars
+	set("method", func() jinja.Value { return jinja.Str(v.request.Method) })
+	set("headers", func() jinja.Value { return headersValue(v.request) })
+	set("body", func() jinja.Value { return bodyValue(v.body) })
+	set("query", func() jinja.Value { return pairsValue(receive.ParseQuery(v.request.Query)) })
+	set("path", func() jinja.Value { return jinja.Str(v.request.Path) })
+	if reads("body") {
+		held = v.request.Tree()
+	}
+	return v.values, held
 }
 
 // headersValue returns the headers without those that prove somebody: a template would publish them.

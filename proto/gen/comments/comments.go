@@ -5789,6 +5789,10 @@ func Of(fullName string) string {
 		return "The delivery id that the sender assigns."
 	case "orch.v1.WEBHOOK_DEDUPLICATION_NONE":
 		return "Every request publishes an event."
+	case "orch.v1.WEBHOOK_FILTER_ERROR_FAIL":
+		return "The request fails with status 400, as one whose template fails."
+	case "orch.v1.WEBHOOK_FILTER_ERROR_FILTERED":
+		return "The request is filtered: it gets 204 and causes no event. The delivery log has the error."
 	case "orch.v1.WEBHOOK_HANDSHAKE_META":
 		return "Returns hub.challenge of a GET request whose hub.verify_token equals the webhook's verify_token."
 	case "orch.v1.WEBHOOK_HANDSHAKE_SLACK":
@@ -5861,6 +5865,10 @@ func Of(fullName string) string {
 		return "Free text that explains the webhook; default empty."
 	case "orch.v1.Webhook.enabled":
 		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.Webhook.filter":
+		return "Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all."
+	case "orch.v1.Webhook.filter_error":
+		return "What a failing filter does with its request; default fail."
 	case "orch.v1.Webhook.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.Webhook.health":
@@ -5913,6 +5921,10 @@ func Of(fullName string) string {
 		return "Free text that explains the webhook; default empty."
 	case "orch.v1.WebhookCreate.enabled":
 		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.WebhookCreate.filter":
+		return "Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all."
+	case "orch.v1.WebhookCreate.filter_error":
+		return "What a failing filter does with its request; default fail."
 	case "orch.v1.WebhookCreate.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.WebhookCreate.max_silence":
@@ -5945,6 +5957,10 @@ func Of(fullName string) string {
 		return "Identity by which duplicate deliveries are recognized."
 	case "orch.v1.WebhookDefinition.enabled":
 		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.WebhookDefinition.filter":
+		return "Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all."
+	case "orch.v1.WebhookDefinition.filter_error":
+		return "What a failing filter does with its request; default fail."
 	case "orch.v1.WebhookDefinition.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.WebhookDefinition.id":
@@ -5984,11 +6000,11 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDelivery.duplicate":
 		return "Whether the request duplicates a delivery that already published its event."
 	case "orch.v1.WebhookDelivery.error":
-		return "Reason of the failure; null on success."
+		return "Error of the failure, or of a filter that dropped the request because it failed; null for others."
 	case "orch.v1.WebhookDelivery.error_column":
 		return "Column of the error, from 1; null for none."
 	case "orch.v1.WebhookDelivery.error_line":
-		return "Line of the error in the template or the rendered text, from 1; null for none."
+		return "Line of the error in the filter, the template or the rendered text, from 1; null for none."
 	case "orch.v1.WebhookDelivery.event":
 		return "Name of the published event; null for none."
 	case "orch.v1.WebhookDelivery.event_id":
@@ -6010,7 +6026,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDelivery.raw_body":
 		return "Request body as received."
 	case "orch.v1.WebhookDelivery.reason":
-		return "Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake, overload, template, event or broker; null on success."
+		return "Why the request caused no event: method, address, rate, credential, role, body, signature, unavailable, overload, handshake, filter, filtered, template, event or broker; null on success."
 	case "orch.v1.WebhookDelivery.received":
 		return "Time at which the request arrived, in UTC."
 	case "orch.v1.WebhookDelivery.remote_address":
@@ -6047,6 +6063,8 @@ func Of(fullName string) string {
 		return "HTTP status of the response."
 	case "orch.v1.WebhookDeliveryDraft":
 		return "WebhookDeliveryDraft is what may change before a recorded request is rendered."
+	case "orch.v1.WebhookDeliveryDraft.filter":
+		return "Jinja2 expression that decides whether the request causes an event; empty means none, and absent that of the webhook."
 	case "orch.v1.WebhookDeliveryDraft.template":
 		return "Jinja2 template to render; absent means the webhook's."
 	case "orch.v1.WebhookDeliveryFilter":
@@ -6096,9 +6114,11 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDigest":
 		return "WebhookDigest is the hash function of an HMAC."
 	case "orch.v1.WebhookDraft":
-		return "WebhookDraft is a template with a sample request."
+		return "WebhookDraft is a filter and a template with a sample request."
 	case "orch.v1.WebhookDraft.body":
 		return "Body of the sample request: a string is sent as is, another JSON value as its JSON text."
+	case "orch.v1.WebhookDraft.filter":
+		return "Jinja2 expression that decides whether the request causes an event; empty means none, and absent that of the webhook."
 	case "orch.v1.WebhookDraft.headers":
 		return "Headers of the sample request by name."
 	case "orch.v1.WebhookDraft.method":
@@ -6127,12 +6147,16 @@ func Of(fullName string) string {
 		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.WebhookFilter.service_account_id":
 		return "Selects by service account, or webhooks without one."
+	case "orch.v1.WebhookFilterError":
+		return "WebhookFilterError is what a webhook does with a request whose filter fails or exceeds its budget."
 	case "orch.v1.WebhookHandshake":
 		return "WebhookHandshake is a provider handshake that must be enabled."
 	case "orch.v1.WebhookHealth":
 		return "WebhookHealth is what the requests of a webhook show about it."
 	case "orch.v1.WebhookHealth.failures":
 		return "Number of requests in the current period that were refused or failed."
+	case "orch.v1.WebhookHealth.filtered":
+		return "Number of requests in the current period that the filter dropped."
 	case "orch.v1.WebhookHealth.last_delivery":
 		return "Time of the last request, in UTC; null for none."
 	case "orch.v1.WebhookHealth.reason":
@@ -6160,7 +6184,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookIssue.last":
 		return "Time of the last of them, in UTC."
 	case "orch.v1.WebhookIssue.line":
-		return "Line of the error in the template or the rendered text, from 1; null for none."
+		return "Line of the error in the filter, the template or the rendered text, from 1; null for none."
 	case "orch.v1.WebhookIssue.reason":
 		return "Class of the failures, as in a delivery; null for none."
 	case "orch.v1.WebhookIssue.status":
@@ -6218,9 +6242,11 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookRendering":
 		return "WebhookRendering is the outcome of rendering a draft."
 	case "orch.v1.WebhookRendering.error":
-		return "Error of the request, of the template or of its output; null for none."
+		return "Error of the request, of the filter, of the template or of its output; null for none."
 	case "orch.v1.WebhookRendering.event":
 		return "Event that would be published; null for none."
+	case "orch.v1.WebhookRendering.filtered":
+		return "Whether the filter drops the request, so it causes no event; with an error if the filter failed."
 	case "orch.v1.WebhookRendering.handshake":
 		return "Provider handshake that the request performs, which causes no event; null for an ordinary request."
 	case "orch.v1.WebhookRendering.rendered":
@@ -6228,7 +6254,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookRendering.warnings":
 		return "Labels of the other vocabulary (stage event), and the first value that a lenient template printed as nothing (stage template)."
 	case "orch.v1.WebhookRenderingError":
-		return "WebhookRenderingError is an error of a request, of a template or of its output."
+		return "WebhookRenderingError is an error of a request, of a filter, of a template or of its output."
 	case "orch.v1.WebhookRenderingError.column":
 		return "Column of the error, from 1; null when it has no single place."
 	case "orch.v1.WebhookRenderingError.line":
@@ -6236,7 +6262,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookRenderingError.message":
 		return "Error text for a person."
 	case "orch.v1.WebhookRenderingError.stage":
-		return "Place of the error: the request, the template or its output."
+		return "Place of the error: the request, the filter, the template or its output."
 	case "orch.v1.WebhookRenderingStage":
 		return "WebhookRenderingStage is what holds an error."
 	case "orch.v1.WebhookReplace":
@@ -6249,6 +6275,10 @@ func Of(fullName string) string {
 		return "Free text that explains the webhook; default empty."
 	case "orch.v1.WebhookReplace.enabled":
 		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.WebhookReplace.filter":
+		return "Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all."
+	case "orch.v1.WebhookReplace.filter_error":
+		return "What a failing filter does with its request; default fail."
 	case "orch.v1.WebhookReplace.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.WebhookReplace.max_silence":
@@ -6321,6 +6351,8 @@ func Of(fullName string) string {
 		return "WebhookSort is the order of webhooks."
 	case "orch.v1.WebhookTraffic":
 		return "WebhookTraffic counts the requests of a webhook that one process received in a short time."
+	case "orch.v1.WebhookTraffic.filtered":
+		return "Number of requests that the filter dropped."
 	case "orch.v1.WebhookTraffic.last":
 		return "Time of the last request."
 	case "orch.v1.WebhookTraffic.name":
@@ -6355,6 +6387,10 @@ func Of(fullName string) string {
 		return "Free text that explains the webhook; default empty."
 	case "orch.v1.WebhookUpdate.enabled":
 		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.WebhookUpdate.filter":
+		return "Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all."
+	case "orch.v1.WebhookUpdate.filter_error":
+		return "What a failing filter does with its request; default fail."
 	case "orch.v1.WebhookUpdate.handshakes":
 		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
 	case "orch.v1.WebhookUpdate.max_silence":
@@ -6427,6 +6463,8 @@ func Of(fullName string) string {
 		return "WebhookWatch is what the watcher of failures stores of a webhook."
 	case "orch.v1.WebhookWatch.due":
 		return "Time at which the watcher examines the webhook; absent if it waits for requests."
+	case "orch.v1.WebhookWatch.filtered":
+		return "Requests of the window that the filter dropped."
 	case "orch.v1.WebhookWatch.id":
 		return "UUID of the webhook."
 	case "orch.v1.WebhookWatch.last_delivery":

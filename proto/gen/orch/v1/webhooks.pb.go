@@ -442,6 +442,58 @@ func (WebhookUndefined) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
 }
 
+// WebhookFilterError is what a webhook does with a request whose filter fails or exceeds its budget.
+type WebhookFilterError int32
+
+const (
+	WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED WebhookFilterError = 0
+	// The request fails with status 400, as one whose template fails.
+	WebhookFilterError_WEBHOOK_FILTER_ERROR_FAIL WebhookFilterError = 1
+	// The request is filtered: it gets 204 and causes no event. The delivery log has the error.
+	WebhookFilterError_WEBHOOK_FILTER_ERROR_FILTERED WebhookFilterError = 2
+)
+
+// Enum value maps for WebhookFilterError.
+var (
+	WebhookFilterError_name = map[int32]string{
+		0: "WEBHOOK_FILTER_ERROR_UNSPECIFIED",
+		1: "WEBHOOK_FILTER_ERROR_FAIL",
+		2: "WEBHOOK_FILTER_ERROR_FILTERED",
+	}
+	WebhookFilterError_value = map[string]int32{
+		"WEBHOOK_FILTER_ERROR_UNSPECIFIED": 0,
+		"WEBHOOK_FILTER_ERROR_FAIL":        1,
+		"WEBHOOK_FILTER_ERROR_FILTERED":    2,
+	}
+)
+
+func (x WebhookFilterError) Enum() *WebhookFilterError {
+	p := new(WebhookFilterError)
+	*p = x
+	return p
+}
+
+func (x WebhookFilterError) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookFilterError) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[7].Descriptor()
+}
+
+func (WebhookFilterError) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[7]
+}
+
+func (x WebhookFilterError) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookFilterError.Descriptor instead.
+func (WebhookFilterError) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
+}
+
 // WebhookMethod is an HTTP method that a webhook may accept.
 type WebhookMethod int32
 
@@ -488,11 +540,11 @@ func (x WebhookMethod) String() string {
 }
 
 func (WebhookMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[7].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[8].Descriptor()
 }
 
 func (WebhookMethod) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[7]
+	return &file_orch_v1_webhooks_proto_enumTypes[8]
 }
 
 func (x WebhookMethod) Number() protoreflect.EnumNumber {
@@ -501,7 +553,7 @@ func (x WebhookMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookMethod.Descriptor instead.
 func (WebhookMethod) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
 }
 
 // WebhookSort is the order of webhooks.
@@ -544,11 +596,11 @@ func (x WebhookSort) String() string {
 }
 
 func (WebhookSort) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[8].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[9].Descriptor()
 }
 
 func (WebhookSort) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[8]
+	return &file_orch_v1_webhooks_proto_enumTypes[9]
 }
 
 func (x WebhookSort) Number() protoreflect.EnumNumber {
@@ -557,7 +609,7 @@ func (x WebhookSort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookSort.Descriptor instead.
 func (WebhookSort) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 // WebhookDeliverySort is the order of deliveries.
@@ -594,11 +646,11 @@ func (x WebhookDeliverySort) String() string {
 }
 
 func (WebhookDeliverySort) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[9].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[10].Descriptor()
 }
 
 func (WebhookDeliverySort) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[9]
+	return &file_orch_v1_webhooks_proto_enumTypes[10]
 }
 
 func (x WebhookDeliverySort) Number() protoreflect.EnumNumber {
@@ -607,7 +659,7 @@ func (x WebhookDeliverySort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookDeliverySort.Descriptor instead.
 func (WebhookDeliverySort) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
 }
 
 // WebhookRenderingStage is what holds an error.
@@ -619,6 +671,7 @@ const (
 	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT       WebhookRenderingStage = 2
 	// The webhook does not accept the request.
 	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST WebhookRenderingStage = 3
+	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_FILTER  WebhookRenderingStage = 4
 )
 
 // Enum value maps for WebhookRenderingStage.
@@ -628,12 +681,14 @@ var (
 		1: "WEBHOOK_RENDERING_STAGE_TEMPLATE",
 		2: "WEBHOOK_RENDERING_STAGE_EVENT",
 		3: "WEBHOOK_RENDERING_STAGE_REQUEST",
+		4: "WEBHOOK_RENDERING_STAGE_FILTER",
 	}
 	WebhookRenderingStage_value = map[string]int32{
 		"WEBHOOK_RENDERING_STAGE_UNSPECIFIED": 0,
 		"WEBHOOK_RENDERING_STAGE_TEMPLATE":    1,
 		"WEBHOOK_RENDERING_STAGE_EVENT":       2,
 		"WEBHOOK_RENDERING_STAGE_REQUEST":     3,
+		"WEBHOOK_RENDERING_STAGE_FILTER":      4,
 	}
 )
 
@@ -648,11 +703,11 @@ func (x WebhookRenderingStage) String() string {
 }
 
 func (WebhookRenderingStage) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[10].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[11].Descriptor()
 }
 
 func (WebhookRenderingStage) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[10]
+	return &file_orch_v1_webhooks_proto_enumTypes[11]
 }
 
 func (x WebhookRenderingStage) Number() protoreflect.EnumNumber {
@@ -661,7 +716,7 @@ func (x WebhookRenderingStage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookRenderingStage.Descriptor instead.
 func (WebhookRenderingStage) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{11}
 }
 
 // Webhook is a URL with a template that renders requests to events.
@@ -714,7 +769,11 @@ type Webhook struct {
 	// Whether the webhook's requests succeed; null in responses to changes.
 	Health *WebhookHealth `protobuf:"bytes,23,opt,name=health,proto3,oneof" json:"health,omitempty"`
 	// Name of a webhook that was named while names had to be unique.
-	UniqueName    *string `protobuf:"bytes,24,opt,name=unique_name,json=uniqueName,proto3,oneof" json:"unique_name,omitempty"`
+	UniqueName *string `protobuf:"bytes,24,opt,name=unique_name,json=uniqueName,proto3,oneof" json:"unique_name,omitempty"`
+	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
+	Filter *string `protobuf:"bytes,25,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
+	// What a failing filter does with its request; default fail.
+	FilterError   WebhookFilterError `protobuf:"varint,26,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError" json:"filter_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -917,6 +976,20 @@ func (x *Webhook) GetUniqueName() string {
 	return ""
 }
 
+func (x *Webhook) GetFilter() string {
+	if x != nil && x.Filter != nil {
+		return *x.Filter
+	}
+	return ""
+}
+
+func (x *Webhook) GetFilterError() WebhookFilterError {
+	if x != nil {
+		return x.FilterError
+	}
+	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
+}
+
 // WebhookHealth is what the requests of a webhook show about it.
 type WebhookHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -931,7 +1004,9 @@ type WebhookHealth struct {
 	// Number of requests in the current period that were refused or failed.
 	Failures int64 `protobuf:"varint,5,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Reason of the last failure; null for none.
-	Reason        *string `protobuf:"bytes,6,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	Reason *string `protobuf:"bytes,6,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// Number of requests in the current period that the filter dropped.
+	Filtered      int64 `protobuf:"varint,7,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1008,6 +1083,13 @@ func (x *WebhookHealth) GetReason() string {
 	return ""
 }
 
+func (x *WebhookHealth) GetFiltered() int64 {
+	if x != nil {
+		return x.Filtered
+	}
+	return 0
+}
+
 // WebhookWatch is what the watcher of failures stores of a webhook.
 type WebhookWatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1033,7 +1115,9 @@ type WebhookWatch struct {
 	// Processes whose counts are included, by the sequence of the last one.
 	Sources []*WebhookTrafficSource `protobuf:"bytes,13,rep,name=sources,proto3" json:"sources,omitempty"`
 	// Time at which the watcher examines the webhook; absent if it waits for requests.
-	Due           *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=due,proto3,oneof" json:"due,omitempty"`
+	Due *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=due,proto3,oneof" json:"due,omitempty"`
+	// Requests of the window that the filter dropped.
+	Filtered      int64 `protobuf:"varint,15,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1166,6 +1250,13 @@ func (x *WebhookWatch) GetDue() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *WebhookWatch) GetFiltered() int64 {
+	if x != nil {
+		return x.Filtered
+	}
+	return 0
+}
+
 // WebhookTrafficSource is a process that counts requests.
 type WebhookTrafficSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1247,8 +1338,10 @@ type WebhookTraffic struct {
 	Requests int64 `protobuf:"varint,6,opt,name=requests,proto3" json:"requests,omitempty"`
 	Failures int64 `protobuf:"varint,7,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Reason and error of the last failure.
-	Reason        *string `protobuf:"bytes,8,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
-	Error         *string `protobuf:"bytes,9,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	Reason *string `protobuf:"bytes,8,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	Error  *string `protobuf:"bytes,9,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// Number of requests that the filter dropped.
+	Filtered      int64 `protobuf:"varint,10,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1344,6 +1437,13 @@ func (x *WebhookTraffic) GetError() string {
 		return *x.Error
 	}
 	return ""
+}
+
+func (x *WebhookTraffic) GetFiltered() int64 {
+	if x != nil {
+		return x.Filtered
+	}
+	return 0
 }
 
 // WebhookVerification configures signature verification, without the secrets.
@@ -1703,7 +1803,11 @@ type WebhookCreate struct {
 	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	// Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
-	MaxSilence    *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
+	MaxSilence *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
+	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
+	Filter *string `protobuf:"bytes,15,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
+	// What a failing filter does with its request; default fail.
+	FilterError   *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1836,6 +1940,20 @@ func (x *WebhookCreate) GetMaxSilence() int64 {
 	return 0
 }
 
+func (x *WebhookCreate) GetFilter() string {
+	if x != nil && x.Filter != nil {
+		return *x.Filter
+	}
+	return ""
+}
+
+func (x *WebhookCreate) GetFilterError() WebhookFilterError {
+	if x != nil && x.FilterError != nil {
+		return *x.FilterError
+	}
+	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
+}
+
 // WebhookReplace holds all fields of a webhook.
 type WebhookReplace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1866,7 +1984,11 @@ type WebhookReplace struct {
 	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	// Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
-	MaxSilence    *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
+	MaxSilence *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
+	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
+	Filter *string `protobuf:"bytes,15,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
+	// What a failing filter does with its request; default fail.
+	FilterError   *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1999,6 +2121,20 @@ func (x *WebhookReplace) GetMaxSilence() int64 {
 	return 0
 }
 
+func (x *WebhookReplace) GetFilter() string {
+	if x != nil && x.Filter != nil {
+		return *x.Filter
+	}
+	return ""
+}
+
+func (x *WebhookReplace) GetFilterError() WebhookFilterError {
+	if x != nil && x.FilterError != nil {
+		return *x.FilterError
+	}
+	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
+}
+
 // WebhookUpdate holds the changes to a webhook; absent fields keep their values.
 type WebhookUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2029,7 +2165,11 @@ type WebhookUpdate struct {
 	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
 	Methods []WebhookMethod `protobuf:"varint,13,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
 	// Seconds without a request after which the webhook counts as silent, 60 to 2,592,000; null for never.
-	MaxSilence    *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
+	MaxSilence *int64 `protobuf:"varint,14,opt,name=max_silence,json=maxSilence,proto3,oneof" json:"max_silence,omitempty"`
+	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
+	Filter *string `protobuf:"bytes,15,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
+	// What a failing filter does with its request; default fail.
+	FilterError   *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2160,6 +2300,20 @@ func (x *WebhookUpdate) GetMaxSilence() int64 {
 		return *x.MaxSilence
 	}
 	return 0
+}
+
+func (x *WebhookUpdate) GetFilter() string {
+	if x != nil && x.Filter != nil {
+		return *x.Filter
+	}
+	return ""
+}
+
+func (x *WebhookUpdate) GetFilterError() WebhookFilterError {
+	if x != nil && x.FilterError != nil {
+		return *x.FilterError
+	}
+	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
 }
 
 // WebhookList is a JSON array of webhooks.
@@ -2462,7 +2616,11 @@ type WebhookDefinition struct {
 	// What the template does with a missing value; default lenient.
 	Undefined *WebhookUndefined `protobuf:"varint,16,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
 	// Methods that the webhook accepts, besides those of handshakes; empty accepts all.
-	Methods       []WebhookMethod `protobuf:"varint,17,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	Methods []WebhookMethod `protobuf:"varint,17,rep,packed,name=methods,proto3,enum=orch.v1.WebhookMethod" json:"methods,omitempty"`
+	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
+	Filter *string `protobuf:"bytes,18,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
+	// What a failing filter does with its request; default fail.
+	FilterError   *WebhookFilterError `protobuf:"varint,19,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2616,6 +2774,20 @@ func (x *WebhookDefinition) GetMethods() []WebhookMethod {
 	return nil
 }
 
+func (x *WebhookDefinition) GetFilter() string {
+	if x != nil && x.Filter != nil {
+		return *x.Filter
+	}
+	return ""
+}
+
+func (x *WebhookDefinition) GetFilterError() WebhookFilterError {
+	if x != nil && x.FilterError != nil {
+		return *x.FilterError
+	}
+	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
+}
+
 // AccountDefinition is the part of an account that the hooks service caches.
 type AccountDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2713,9 +2885,9 @@ type WebhookDelivery struct {
 	Latency float64 `protobuf:"fixed64,5,opt,name=latency,proto3" json:"latency,omitempty"`
 	// Length of the request body in bytes.
 	Size int64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
-	// Reason of the failure; null on success.
+	// Error of the failure, or of a filter that dropped the request because it failed; null for others.
 	Error *string `protobuf:"bytes,7,opt,name=error,proto3,oneof" json:"error,omitempty"`
-	// Line of the error in the template or the rendered text, from 1; null for none.
+	// Line of the error in the filter, the template or the rendered text, from 1; null for none.
 	ErrorLine *int64 `protobuf:"varint,8,opt,name=error_line,json=errorLine,proto3,oneof" json:"error_line,omitempty"`
 	// Column of the error, from 1; null for none.
 	ErrorColumn *int64 `protobuf:"varint,9,opt,name=error_column,json=errorColumn,proto3,oneof" json:"error_column,omitempty"`
@@ -2754,8 +2926,8 @@ type WebhookDelivery struct {
 	Workspace string `protobuf:"bytes,26,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	// Id of the event, equal for every processing of the delivery.
 	DeduplicationId *string `protobuf:"bytes,27,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
-	// Why the request was refused or failed: method, address, rate, credential, role, body, signature, unavailable, handshake,
-	// overload, template, event or broker; null on success.
+	// Why the request caused no event: method, address, rate, credential, role, body, signature, unavailable, overload, handshake,
+	// filter, filtered, template, event or broker; null on success.
 	Reason *string `protobuf:"bytes,28,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// Number of requests that this entry stands for: itself, and refused requests before it that have no entry.
 	Count         int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`
@@ -3366,7 +3538,7 @@ type WebhookIssue struct {
 	Reason *string `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// Error of the last failure.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// Line of the error in the template or the rendered text, from 1; null for none.
+	// Line of the error in the filter, the template or the rendered text, from 1; null for none.
 	Line *int64 `protobuf:"varint,4,opt,name=line,proto3,oneof" json:"line,omitempty"`
 	// Column of the error, from 1; null for none.
 	Column *int64 `protobuf:"varint,5,opt,name=column,proto3,oneof" json:"column,omitempty"`
@@ -3821,7 +3993,7 @@ func (x *WebhookReplayQuery) GetLimit() *PageLimit {
 	return nil
 }
 
-// WebhookDraft is a template with a sample request.
+// WebhookDraft is a filter and a template with a sample request.
 type WebhookDraft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Jinja2 template to render.
@@ -3839,7 +4011,9 @@ type WebhookDraft struct {
 	// What the template does with a missing value; absent means that of the webhook, or lenient without one.
 	Undefined *WebhookUndefined `protobuf:"varint,7,opt,name=undefined,proto3,enum=orch.v1.WebhookUndefined,oneof" json:"undefined,omitempty"`
 	// UUID of the webhook whose other settings apply; absent means the settings of a new webhook.
-	WebhookId     *string `protobuf:"bytes,8,opt,name=webhook_id,json=webhookId,proto3,oneof" json:"webhook_id,omitempty"`
+	WebhookId *string `protobuf:"bytes,8,opt,name=webhook_id,json=webhookId,proto3,oneof" json:"webhook_id,omitempty"`
+	// Jinja2 expression that decides whether the request causes an event; empty means none, and absent that of the webhook.
+	Filter        *string `protobuf:"bytes,9,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3930,11 +4104,20 @@ func (x *WebhookDraft) GetWebhookId() string {
 	return ""
 }
 
+func (x *WebhookDraft) GetFilter() string {
+	if x != nil && x.Filter != nil {
+		return *x.Filter
+	}
+	return ""
+}
+
 // WebhookDeliveryDraft is what may change before a recorded request is rendered.
 type WebhookDeliveryDraft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Jinja2 template to render; absent means the webhook's.
-	Template      *string `protobuf:"bytes,1,opt,name=template,proto3,oneof" json:"template,omitempty"`
+	Template *string `protobuf:"bytes,1,opt,name=template,proto3,oneof" json:"template,omitempty"`
+	// Jinja2 expression that decides whether the request causes an event; empty means none, and absent that of the webhook.
+	Filter        *string `protobuf:"bytes,2,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3976,6 +4159,13 @@ func (x *WebhookDeliveryDraft) GetTemplate() string {
 	return ""
 }
 
+func (x *WebhookDeliveryDraft) GetFilter() string {
+	if x != nil && x.Filter != nil {
+		return *x.Filter
+	}
+	return ""
+}
+
 // WebhookRendering is the outcome of rendering a draft.
 type WebhookRendering struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3983,12 +4173,14 @@ type WebhookRendering struct {
 	Rendered *string `protobuf:"bytes,1,opt,name=rendered,proto3,oneof" json:"rendered,omitempty"`
 	// Event that would be published; null for none.
 	Event []byte `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
-	// Error of the request, of the template or of its output; null for none.
+	// Error of the request, of the filter, of the template or of its output; null for none.
 	Error *WebhookRenderingError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	// Labels of the other vocabulary (stage event), and the first value that a lenient template printed as nothing (stage template).
 	Warnings []*WebhookRenderingError `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Provider handshake that the request performs, which causes no event; null for an ordinary request.
-	Handshake     *string `protobuf:"bytes,5,opt,name=handshake,proto3,oneof" json:"handshake,omitempty"`
+	Handshake *string `protobuf:"bytes,5,opt,name=handshake,proto3,oneof" json:"handshake,omitempty"`
+	// Whether the filter drops the request, so it causes no event; with an error if the filter failed.
+	Filtered      bool `protobuf:"varint,6,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4058,12 +4250,19 @@ func (x *WebhookRendering) GetHandshake() string {
 	return ""
 }
 
-// WebhookRenderingError is an error of a request, of a template or of its output.
+func (x *WebhookRendering) GetFiltered() bool {
+	if x != nil {
+		return x.Filtered
+	}
+	return false
+}
+
+// WebhookRenderingError is an error of a request, of a filter, of a template or of its output.
 type WebhookRenderingError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Error text for a person.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Place of the error: the request, the template or its output.
+	// Place of the error: the request, the filter, the template or its output.
 	Stage WebhookRenderingStage `protobuf:"varint,2,opt,name=stage,proto3,enum=orch.v1.WebhookRenderingStage" json:"stage,omitempty"`
 	// Line of the error, from 1; null when it has no single place.
 	Line *int64 `protobuf:"varint,3,opt,name=line,proto3,oneof" json:"line,omitempty"`
@@ -5233,8 +5432,7 @@ var File_orch_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xbb\n" +
-	"\n" +
+	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xa3\v\n" +
 	"\aWebhook\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -5266,7 +5464,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"maxSilence\x88\x01\x01\x12<\n" +
 	"\x06health\x18\x17 \x01(\v2\x16.orch.v1.WebhookHealthB\a\xca\xf3\x18\x03\x90\x01\x01H\aR\x06health\x88\x01\x01\x12-\n" +
 	"\vunique_name\x18\x18 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\bR\n" +
-	"uniqueName\x88\x01\x01B\n" +
+	"uniqueName\x88\x01\x01\x12\x1b\n" +
+	"\x06filter\x18\x19 \x01(\tH\tR\x06filter\x88\x01\x01\x12>\n" +
+	"\ffilter_error\x18\x1a \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorR\vfilterErrorB\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -5277,17 +5477,19 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x14_sealed_verify_tokenB\x0e\n" +
 	"\f_max_silenceB\t\n" +
 	"\a_healthB\x0e\n" +
-	"\f_unique_name\"\xbe\x02\n" +
+	"\f_unique_nameB\t\n" +
+	"\a_filter\"\xda\x02\n" +
 	"\rWebhookHealth\x124\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.orch.v1.WebhookHealthStatusR\x06status\x125\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x05since\x88\x01\x01\x12D\n" +
 	"\rlast_delivery\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampH\x01R\flastDelivery\x88\x01\x01\x12\x1a\n" +
 	"\brequests\x18\x04 \x01(\x03R\brequests\x12\x1a\n" +
 	"\bfailures\x18\x05 \x01(\x03R\bfailures\x12\x1b\n" +
-	"\x06reason\x18\x06 \x01(\tH\x02R\x06reason\x88\x01\x01B\b\n" +
+	"\x06reason\x18\x06 \x01(\tH\x02R\x06reason\x88\x01\x01\x12\x1a\n" +
+	"\bfiltered\x18\a \x01(\x03R\bfilteredB\b\n" +
 	"\x06_sinceB\x10\n" +
 	"\x0e_last_deliveryB\t\n" +
-	"\a_reason\"\xd4\x05\n" +
+	"\a_reason\"\xf0\x05\n" +
 	"\fWebhookWatch\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x124\n" +
@@ -5304,7 +5506,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"maxSilence\x88\x01\x01\x12D\n" +
 	"\rwatched_since\x18\f \x01(\v2\x1a.google.protobuf.TimestampH\x06R\fwatchedSince\x88\x01\x01\x127\n" +
 	"\asources\x18\r \x03(\v2\x1d.orch.v1.WebhookTrafficSourceR\asources\x121\n" +
-	"\x03due\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampH\aR\x03due\x88\x01\x01B\b\n" +
+	"\x03due\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampH\aR\x03due\x88\x01\x01\x12\x1a\n" +
+	"\bfiltered\x18\x0f \x01(\x03R\bfilteredB\b\n" +
 	"\x06_sinceB\x10\n" +
 	"\x0e_last_deliveryB\t\n" +
 	"\a_windowB\t\n" +
@@ -5316,7 +5519,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x14WebhookTrafficSource\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x03R\bsequence\x12\x18\n" +
-	"\acounted\x18\x03 \x01(\x03R\acounted\"\xdd\x02\n" +
+	"\acounted\x18\x03 \x01(\x03R\acounted\"\xf9\x02\n" +
 	"\x0eWebhookTraffic\x12%\n" +
 	"\n" +
 	"webhook_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\twebhookId\x12$\n" +
@@ -5327,7 +5530,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\brequests\x18\x06 \x01(\x03R\brequests\x12\x1a\n" +
 	"\bfailures\x18\a \x01(\x03R\bfailures\x12\x1b\n" +
 	"\x06reason\x18\b \x01(\tH\x00R\x06reason\x88\x01\x01\x12\x19\n" +
-	"\x05error\x18\t \x01(\tH\x01R\x05error\x88\x01\x01B\t\n" +
+	"\x05error\x18\t \x01(\tH\x01R\x05error\x88\x01\x01\x12\x1a\n" +
+	"\bfiltered\x18\n" +
+	" \x01(\x03R\bfilteredB\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_error\"\xb9\x04\n" +
 	"\x13WebhookVerification\x126\n" +
@@ -5375,7 +5580,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0f_signed_content\"\x86\x01\n" +
 	"\x10WebhookRateLimit\x124\n" +
 	"\brequests\x18\x01 \x01(\x03B\x18\xca\xf3\x18\x14\x18\x01)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00j\xf8@R\brequests\x124\n" +
-	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\x92\a\n" +
+	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\x98\b\n" +
 	"\rWebhookCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
@@ -5398,7 +5603,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
 	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods\x12<\n" +
 	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
-	"maxSilence\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"maxSilence\x88\x01\x01\x12#\n" +
+	"\x06filter\x18\x0f \x01(\tB\x06\xca\xf3\x18\x02@\x01H\aR\x06filter\x88\x01\x01\x12C\n" +
+	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
@@ -5406,7 +5613,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\r_verify_tokenB\f\n" +
 	"\n" +
 	"_undefinedB\x0e\n" +
-	"\f_max_silence\"\xfd\x06\n" +
+	"\f_max_silenceB\t\n" +
+	"\a_filterB\x0f\n" +
+	"\r_filter_error\"\x83\b\n" +
 	"\x0eWebhookReplace\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -5428,7 +5637,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
 	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods\x12<\n" +
 	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
-	"maxSilence\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"maxSilence\x88\x01\x01\x12#\n" +
+	"\x06filter\x18\x0f \x01(\tB\x06\xca\xf3\x18\x02@\x01H\aR\x06filter\x88\x01\x01\x12C\n" +
+	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
@@ -5436,7 +5647,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\r_verify_tokenB\f\n" +
 	"\n" +
 	"_undefinedB\x0e\n" +
-	"\f_max_silence\"\xf8\x06\n" +
+	"\f_max_silenceB\t\n" +
+	"\a_filterB\x0f\n" +
+	"\r_filter_error\"\xfe\a\n" +
 	"\rWebhookUpdate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -5458,7 +5671,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\tundefined\x18\f \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x12:\n" +
 	"\amethods\x18\r \x03(\x0e2\x16.orch.v1.WebhookMethodB\b\xca\xf3\x18\x04X\x06`\x01R\amethods\x12<\n" +
 	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
-	"maxSilence\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"maxSilence\x88\x01\x01\x12#\n" +
+	"\x06filter\x18\x0f \x01(\tB\x06\xca\xf3\x18\x02@\x01H\aR\x06filter\x88\x01\x01\x12C\n" +
+	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
@@ -5466,7 +5681,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\r_verify_tokenB\f\n" +
 	"\n" +
 	"_undefinedB\x0e\n" +
-	"\f_max_silence\";\n" +
+	"\f_max_silenceB\t\n" +
+	"\a_filterB\x0f\n" +
+	"\r_filter_error\";\n" +
 	"\vWebhookList\x12,\n" +
 	"\bwebhooks\x18\x01 \x03(\v2\x10.orch.v1.WebhookR\bwebhooks\"\xde\x03\n" +
 	"\rWebhookFilter\x12;\n" +
@@ -5493,7 +5710,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\bwebhooks\x18\x01 \x01(\v2\x16.orch.v1.WebhookFilterH\x00R\bwebhooks\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x01R\x05limit\x88\x01\x01B\v\n" +
 	"\t_webhooksB\b\n" +
-	"\x06_limit\"\xfb\x06\n" +
+	"\x06_limit\"\xf9\a\n" +
 	"\x11WebhookDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12 \n" +
 	"\aaccount\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aaccount\x12$\n" +
@@ -5516,14 +5733,18 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0esealed_secrets\x18\x0e \x03(\tR\rsealedSecrets\x123\n" +
 	"\x13sealed_verify_token\x18\x0f \x01(\tH\x04R\x11sealedVerifyToken\x88\x01\x01\x12<\n" +
 	"\tundefined\x18\x10 \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x120\n" +
-	"\amethods\x18\x11 \x03(\x0e2\x16.orch.v1.WebhookMethodR\amethodsB\x15\n" +
+	"\amethods\x18\x11 \x03(\x0e2\x16.orch.v1.WebhookMethodR\amethods\x12\x1b\n" +
+	"\x06filter\x18\x12 \x01(\tH\x06R\x06filter\x88\x01\x01\x12C\n" +
+	"\ffilter_error\x18\x13 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\aR\vfilterError\x88\x01\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
 	"\v_rate_limitB\x16\n" +
 	"\x14_sealed_verify_tokenB\f\n" +
 	"\n" +
-	"_undefined\"\xfd\x01\n" +
+	"_undefinedB\t\n" +
+	"\a_filterB\x0f\n" +
+	"\r_filter_error\"\xfd\x01\n" +
 	"\x11AccountDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12=\n" +
@@ -5671,7 +5892,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"deliveries\x18\x01 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x00R\n" +
 	"deliveries\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:\x06\xd2\xf3\x18\x02\b\x01B\r\n" +
-	"\v_deliveries\"\xd9\x03\n" +
+	"\v_deliveries\"\x81\x04\n" +
 	"\fWebhookDraft\x12\"\n" +
 	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\btemplate\x12H\n" +
 	"\x06method\x18\x02 \x01(\tB0\xca\xf3\x18,\"\x06\"POST\"j\"^(GET|HEAD|POST|PUT|PATCH|DELETE)$R\x06method\x12<\n" +
@@ -5681,23 +5902,28 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x04path\x18\x06 \x01(\tR\x04path\x12<\n" +
 	"\tundefined\x18\a \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x01R\tundefined\x88\x01\x01\x12*\n" +
 	"\n" +
-	"webhook_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\twebhookId\x88\x01\x01\x1a:\n" +
+	"webhook_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\twebhookId\x88\x01\x01\x12\x1b\n" +
+	"\x06filter\x18\t \x01(\tH\x03R\x06filter\x88\x01\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_bodyB\f\n" +
 	"\n" +
 	"_undefinedB\r\n" +
-	"\v_webhook_id\"T\n" +
+	"\v_webhook_idB\t\n" +
+	"\a_filter\"|\n" +
 	"\x14WebhookDeliveryDraft\x12'\n" +
-	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02@\x01H\x00R\btemplate\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
-	"\t_template\"\x9f\x02\n" +
+	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02@\x01H\x00R\btemplate\x88\x01\x01\x12\x1b\n" +
+	"\x06filter\x18\x02 \x01(\tH\x01R\x06filter\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
+	"\t_templateB\t\n" +
+	"\a_filter\"\xbb\x02\n" +
 	"\x10WebhookRendering\x12\x1f\n" +
 	"\brendered\x18\x01 \x01(\tH\x00R\brendered\x88\x01\x01\x12!\n" +
 	"\x05event\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x01R\x05event\x88\x01\x01\x129\n" +
 	"\x05error\x18\x03 \x01(\v2\x1e.orch.v1.WebhookRenderingErrorH\x02R\x05error\x88\x01\x01\x12:\n" +
 	"\bwarnings\x18\x04 \x03(\v2\x1e.orch.v1.WebhookRenderingErrorR\bwarnings\x12!\n" +
-	"\thandshake\x18\x05 \x01(\tH\x03R\thandshake\x88\x01\x01B\v\n" +
+	"\thandshake\x18\x05 \x01(\tH\x03R\thandshake\x88\x01\x01\x12\x1a\n" +
+	"\bfiltered\x18\x06 \x01(\bR\bfilteredB\v\n" +
 	"\t_renderedB\b\n" +
 	"\x06_eventB\b\n" +
 	"\x06_errorB\f\n" +
@@ -5835,7 +6061,11 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x1dWEBHOOK_UNDEFINED_UNSPECIFIED\x10\x00\x12*\n" +
 	"\x19WEBHOOK_UNDEFINED_LENIENT\x10\x01\x1a\v\xda\xf3\x18\alenient\x12(\n" +
 	"\x18WEBHOOK_UNDEFINED_STRICT\x10\x02\x1a\n" +
-	"\xda\xf3\x18\x06strict*\xc6\x01\n" +
+	"\xda\xf3\x18\x06strict*\x94\x01\n" +
+	"\x12WebhookFilterError\x12$\n" +
+	" WEBHOOK_FILTER_ERROR_UNSPECIFIED\x10\x00\x12'\n" +
+	"\x19WEBHOOK_FILTER_ERROR_FAIL\x10\x01\x1a\b\xda\xf3\x18\x04fail\x12/\n" +
+	"\x1dWEBHOOK_FILTER_ERROR_FILTERED\x10\x02\x1a\f\xda\xf3\x18\bfiltered*\xc6\x01\n" +
 	"\rWebhookMethod\x12\x1e\n" +
 	"\x1aWEBHOOK_METHOD_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12WEBHOOK_METHOD_GET\x10\x01\x12\x17\n" +
@@ -5853,12 +6083,14 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x13WebhookDeliverySort\x12%\n" +
 	"!WEBHOOK_DELIVERY_SORT_UNSPECIFIED\x10\x00\x12'\n" +
 	"#WEBHOOK_DELIVERY_SORT_RECEIVED_DESC\x10\x01\x12&\n" +
-	"\"WEBHOOK_DELIVERY_SORT_RECEIVED_ASC\x10\x02*\xd4\x01\n" +
+	"\"WEBHOOK_DELIVERY_SORT_RECEIVED_ASC\x10\x02*\x84\x02\n" +
 	"\x15WebhookRenderingStage\x12'\n" +
 	"#WEBHOOK_RENDERING_STAGE_UNSPECIFIED\x10\x00\x122\n" +
 	" WEBHOOK_RENDERING_STAGE_TEMPLATE\x10\x01\x1a\f\xda\xf3\x18\btemplate\x12,\n" +
 	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event\x120\n" +
-	"\x1fWEBHOOK_RENDERING_STAGE_REQUEST\x10\x03\x1a\v\xda\xf3\x18\arequest2\xd7\x14\n" +
+	"\x1fWEBHOOK_RENDERING_STAGE_REQUEST\x10\x03\x1a\v\xda\xf3\x18\arequest\x12.\n" +
+	"\x1eWEBHOOK_RENDERING_STAGE_FILTER\x10\x04\x1a\n" +
+	"\xda\xf3\x18\x06filter2\xd7\x14\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -5899,7 +6131,7 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 	return file_orch_v1_webhooks_proto_rawDescData
 }
 
-var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
 var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookHealthStatus)(0),            // 0: orch.v1.WebhookHealthStatus
@@ -5909,233 +6141,239 @@ var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookDeduplication)(0),           // 4: orch.v1.WebhookDeduplication
 	(WebhookHandshake)(0),               // 5: orch.v1.WebhookHandshake
 	(WebhookUndefined)(0),               // 6: orch.v1.WebhookUndefined
-	(WebhookMethod)(0),                  // 7: orch.v1.WebhookMethod
-	(WebhookSort)(0),                    // 8: orch.v1.WebhookSort
-	(WebhookDeliverySort)(0),            // 9: orch.v1.WebhookDeliverySort
-	(WebhookRenderingStage)(0),          // 10: orch.v1.WebhookRenderingStage
-	(*Webhook)(nil),                     // 11: orch.v1.Webhook
-	(*WebhookHealth)(nil),               // 12: orch.v1.WebhookHealth
-	(*WebhookWatch)(nil),                // 13: orch.v1.WebhookWatch
-	(*WebhookTrafficSource)(nil),        // 14: orch.v1.WebhookTrafficSource
-	(*WebhookTraffic)(nil),              // 15: orch.v1.WebhookTraffic
-	(*WebhookVerification)(nil),         // 16: orch.v1.WebhookVerification
-	(*WebhookVerificationInput)(nil),    // 17: orch.v1.WebhookVerificationInput
-	(*WebhookRateLimit)(nil),            // 18: orch.v1.WebhookRateLimit
-	(*WebhookCreate)(nil),               // 19: orch.v1.WebhookCreate
-	(*WebhookReplace)(nil),              // 20: orch.v1.WebhookReplace
-	(*WebhookUpdate)(nil),               // 21: orch.v1.WebhookUpdate
-	(*WebhookList)(nil),                 // 22: orch.v1.WebhookList
-	(*WebhookFilter)(nil),               // 23: orch.v1.WebhookFilter
-	(*WebhookQuery)(nil),                // 24: orch.v1.WebhookQuery
-	(*WebhookCountQuery)(nil),           // 25: orch.v1.WebhookCountQuery
-	(*WebhookDefinition)(nil),           // 26: orch.v1.WebhookDefinition
-	(*AccountDefinition)(nil),           // 27: orch.v1.AccountDefinition
-	(*WebhookDelivery)(nil),             // 28: orch.v1.WebhookDelivery
-	(*WebhookDeliveryBatch)(nil),        // 29: orch.v1.WebhookDeliveryBatch
-	(*WebhookDeliveryList)(nil),         // 30: orch.v1.WebhookDeliveryList
-	(*SummarizeDeliveriesRequest)(nil),  // 31: orch.v1.SummarizeDeliveriesRequest
-	(*WebhookDeliverySummary)(nil),      // 32: orch.v1.WebhookDeliverySummary
-	(*WebhookDeliveryCount)(nil),        // 33: orch.v1.WebhookDeliveryCount
-	(*ListWebhookIssuesRequest)(nil),    // 34: orch.v1.ListWebhookIssuesRequest
-	(*WebhookIssueList)(nil),            // 35: orch.v1.WebhookIssueList
-	(*WebhookIssue)(nil),                // 36: orch.v1.WebhookIssue
-	(*WebhookDeliveryStatusFilter)(nil), // 37: orch.v1.WebhookDeliveryStatusFilter
-	(*WebhookDeliveryTextFilter)(nil),   // 38: orch.v1.WebhookDeliveryTextFilter
-	(*WebhookDeliveryFilter)(nil),       // 39: orch.v1.WebhookDeliveryFilter
-	(*WebhookDeliveryQuery)(nil),        // 40: orch.v1.WebhookDeliveryQuery
-	(*WebhookReplayQuery)(nil),          // 41: orch.v1.WebhookReplayQuery
-	(*WebhookDraft)(nil),                // 42: orch.v1.WebhookDraft
-	(*WebhookDeliveryDraft)(nil),        // 43: orch.v1.WebhookDeliveryDraft
-	(*WebhookRendering)(nil),            // 44: orch.v1.WebhookRendering
-	(*WebhookRenderingError)(nil),       // 45: orch.v1.WebhookRenderingError
-	(*WebhookPreset)(nil),               // 46: orch.v1.WebhookPreset
-	(*WebhookPresetSample)(nil),         // 47: orch.v1.WebhookPresetSample
-	(*WebhookPresetList)(nil),           // 48: orch.v1.WebhookPresetList
-	(*ListWebhookPresetsRequest)(nil),   // 49: orch.v1.ListWebhookPresetsRequest
-	(*CreateWebhookRequest)(nil),        // 50: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),         // 51: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),         // 52: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),        // 53: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),          // 54: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),       // 55: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),        // 56: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),        // 57: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),        // 58: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),        // 59: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),       // 60: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),       // 61: orch.v1.ReadDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),         // 62: orch.v1.ReadDeliveryRequest
-	(*RenderDeliveryRequest)(nil),       // 63: orch.v1.RenderDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),       // 64: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),     // 65: orch.v1.ReplayDeliveriesRequest
-	nil,                                 // 66: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                 // 67: orch.v1.WebhookDraft.HeadersEntry
-	nil,                                 // 68: orch.v1.WebhookPresetSample.HeadersEntry
-	(*timestamppb.Timestamp)(nil),       // 69: google.protobuf.Timestamp
-	(Operator)(0),                       // 70: orch.v1.Operator
-	(*UuidFilter)(nil),                  // 71: orch.v1.UuidFilter
-	(*NameFilter)(nil),                  // 72: orch.v1.NameFilter
-	(*BoolFilter)(nil),                  // 73: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),          // 74: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                   // 75: orch.v1.PageLimit
-	(*StringList)(nil),                  // 76: orch.v1.StringList
-	(*TimeFilter)(nil),                  // 77: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),       // 78: google.protobuf.FieldMask
-	(*CountResponse)(nil),               // 79: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),               // 80: google.protobuf.Empty
+	(WebhookFilterError)(0),             // 7: orch.v1.WebhookFilterError
+	(WebhookMethod)(0),                  // 8: orch.v1.WebhookMethod
+	(WebhookSort)(0),                    // 9: orch.v1.WebhookSort
+	(WebhookDeliverySort)(0),            // 10: orch.v1.WebhookDeliverySort
+	(WebhookRenderingStage)(0),          // 11: orch.v1.WebhookRenderingStage
+	(*Webhook)(nil),                     // 12: orch.v1.Webhook
+	(*WebhookHealth)(nil),               // 13: orch.v1.WebhookHealth
+	(*WebhookWatch)(nil),                // 14: orch.v1.WebhookWatch
+	(*WebhookTrafficSource)(nil),        // 15: orch.v1.WebhookTrafficSource
+	(*WebhookTraffic)(nil),              // 16: orch.v1.WebhookTraffic
+	(*WebhookVerification)(nil),         // 17: orch.v1.WebhookVerification
+	(*WebhookVerificationInput)(nil),    // 18: orch.v1.WebhookVerificationInput
+	(*WebhookRateLimit)(nil),            // 19: orch.v1.WebhookRateLimit
+	(*WebhookCreate)(nil),               // 20: orch.v1.WebhookCreate
+	(*WebhookReplace)(nil),              // 21: orch.v1.WebhookReplace
+	(*WebhookUpdate)(nil),               // 22: orch.v1.WebhookUpdate
+	(*WebhookList)(nil),                 // 23: orch.v1.WebhookList
+	(*WebhookFilter)(nil),               // 24: orch.v1.WebhookFilter
+	(*WebhookQuery)(nil),                // 25: orch.v1.WebhookQuery
+	(*WebhookCountQuery)(nil),           // 26: orch.v1.WebhookCountQuery
+	(*WebhookDefinition)(nil),           // 27: orch.v1.WebhookDefinition
+	(*AccountDefinition)(nil),           // 28: orch.v1.AccountDefinition
+	(*WebhookDelivery)(nil),             // 29: orch.v1.WebhookDelivery
+	(*WebhookDeliveryBatch)(nil),        // 30: orch.v1.WebhookDeliveryBatch
+	(*WebhookDeliveryList)(nil),         // 31: orch.v1.WebhookDeliveryList
+	(*SummarizeDeliveriesRequest)(nil),  // 32: orch.v1.SummarizeDeliveriesRequest
+	(*WebhookDeliverySummary)(nil),      // 33: orch.v1.WebhookDeliverySummary
+	(*WebhookDeliveryCount)(nil),        // 34: orch.v1.WebhookDeliveryCount
+	(*ListWebhookIssuesRequest)(nil),    // 35: orch.v1.ListWebhookIssuesRequest
+	(*WebhookIssueList)(nil),            // 36: orch.v1.WebhookIssueList
+	(*WebhookIssue)(nil),                // 37: orch.v1.WebhookIssue
+	(*WebhookDeliveryStatusFilter)(nil), // 38: orch.v1.WebhookDeliveryStatusFilter
+	(*WebhookDeliveryTextFilter)(nil),   // 39: orch.v1.WebhookDeliveryTextFilter
+	(*WebhookDeliveryFilter)(nil),       // 40: orch.v1.WebhookDeliveryFilter
+	(*WebhookDeliveryQuery)(nil),        // 41: orch.v1.WebhookDeliveryQuery
+	(*WebhookReplayQuery)(nil),          // 42: orch.v1.WebhookReplayQuery
+	(*WebhookDraft)(nil),                // 43: orch.v1.WebhookDraft
+	(*WebhookDeliveryDraft)(nil),        // 44: orch.v1.WebhookDeliveryDraft
+	(*WebhookRendering)(nil),            // 45: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),       // 46: orch.v1.WebhookRenderingError
+	(*WebhookPreset)(nil),               // 47: orch.v1.WebhookPreset
+	(*WebhookPresetSample)(nil),         // 48: orch.v1.WebhookPresetSample
+	(*WebhookPresetList)(nil),           // 49: orch.v1.WebhookPresetList
+	(*ListWebhookPresetsRequest)(nil),   // 50: orch.v1.ListWebhookPresetsRequest
+	(*CreateWebhookRequest)(nil),        // 51: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),         // 52: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),         // 53: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),        // 54: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),          // 55: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),       // 56: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),        // 57: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),        // 58: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),        // 59: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),        // 60: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),       // 61: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),       // 62: orch.v1.ReadDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),         // 63: orch.v1.ReadDeliveryRequest
+	(*RenderDeliveryRequest)(nil),       // 64: orch.v1.RenderDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),       // 65: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),     // 66: orch.v1.ReplayDeliveriesRequest
+	nil,                                 // 67: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                 // 68: orch.v1.WebhookDraft.HeadersEntry
+	nil,                                 // 69: orch.v1.WebhookPresetSample.HeadersEntry
+	(*timestamppb.Timestamp)(nil),       // 70: google.protobuf.Timestamp
+	(Operator)(0),                       // 71: orch.v1.Operator
+	(*UuidFilter)(nil),                  // 72: orch.v1.UuidFilter
+	(*NameFilter)(nil),                  // 73: orch.v1.NameFilter
+	(*BoolFilter)(nil),                  // 74: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),          // 75: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                   // 76: orch.v1.PageLimit
+	(*StringList)(nil),                  // 77: orch.v1.StringList
+	(*TimeFilter)(nil),                  // 78: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),       // 79: google.protobuf.FieldMask
+	(*CountResponse)(nil),               // 80: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),               // 81: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	69,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	69,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
-	16,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
+	70,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	70,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	17,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
 	4,   // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
 	5,   // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
-	18,  // 5: orch.v1.Webhook.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	19,  // 5: orch.v1.Webhook.rate_limit:type_name -> orch.v1.WebhookRateLimit
 	6,   // 6: orch.v1.Webhook.undefined:type_name -> orch.v1.WebhookUndefined
-	7,   // 7: orch.v1.Webhook.methods:type_name -> orch.v1.WebhookMethod
-	12,  // 8: orch.v1.Webhook.health:type_name -> orch.v1.WebhookHealth
-	0,   // 9: orch.v1.WebhookHealth.status:type_name -> orch.v1.WebhookHealthStatus
-	69,  // 10: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
-	69,  // 11: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
-	0,   // 12: orch.v1.WebhookWatch.status:type_name -> orch.v1.WebhookHealthStatus
-	69,  // 13: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
-	69,  // 14: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
-	69,  // 15: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
-	69,  // 16: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
-	14,  // 17: orch.v1.WebhookWatch.sources:type_name -> orch.v1.WebhookTrafficSource
-	69,  // 18: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
-	14,  // 19: orch.v1.WebhookTraffic.source:type_name -> orch.v1.WebhookTrafficSource
-	69,  // 20: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
-	1,   // 21: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
-	2,   // 22: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
-	3,   // 23: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
-	1,   // 24: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
-	2,   // 25: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
-	3,   // 26: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
-	17,  // 27: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
-	4,   // 28: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
-	5,   // 29: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
-	18,  // 30: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	6,   // 31: orch.v1.WebhookCreate.undefined:type_name -> orch.v1.WebhookUndefined
-	7,   // 32: orch.v1.WebhookCreate.methods:type_name -> orch.v1.WebhookMethod
-	17,  // 33: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
-	4,   // 34: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
-	5,   // 35: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
-	18,  // 36: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	6,   // 37: orch.v1.WebhookReplace.undefined:type_name -> orch.v1.WebhookUndefined
-	7,   // 38: orch.v1.WebhookReplace.methods:type_name -> orch.v1.WebhookMethod
-	17,  // 39: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
-	4,   // 40: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
-	5,   // 41: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
-	18,  // 42: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	6,   // 43: orch.v1.WebhookUpdate.undefined:type_name -> orch.v1.WebhookUndefined
-	7,   // 44: orch.v1.WebhookUpdate.methods:type_name -> orch.v1.WebhookMethod
-	11,  // 45: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	70,  // 46: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	71,  // 47: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	72,  // 48: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	73,  // 49: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	74,  // 50: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
-	23,  // 51: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	8,   // 52: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	75,  // 53: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
-	23,  // 54: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	16,  // 55: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
-	4,   // 56: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
-	5,   // 57: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
-	18,  // 58: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	6,   // 59: orch.v1.WebhookDefinition.undefined:type_name -> orch.v1.WebhookUndefined
-	7,   // 60: orch.v1.WebhookDefinition.methods:type_name -> orch.v1.WebhookMethod
-	18,  // 61: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	69,  // 62: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	66,  // 63: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
-	28,  // 64: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
-	15,  // 65: orch.v1.WebhookDeliveryBatch.traffic:type_name -> orch.v1.WebhookTraffic
-	28,  // 66: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
-	33,  // 67: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
-	69,  // 68: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
-	69,  // 69: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
-	36,  // 70: orch.v1.WebhookIssueList.issues:type_name -> orch.v1.WebhookIssue
-	69,  // 71: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
-	69,  // 72: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
-	76,  // 73: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
-	71,  // 74: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
-	37,  // 75: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	77,  // 76: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	73,  // 77: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	74,  // 78: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
-	38,  // 79: orch.v1.WebhookDeliveryFilter.reason:type_name -> orch.v1.WebhookDeliveryTextFilter
-	38,  // 80: orch.v1.WebhookDeliveryFilter.remote_address:type_name -> orch.v1.WebhookDeliveryTextFilter
-	71,  // 81: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
-	39,  // 82: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	9,   // 83: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	75,  // 84: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
-	39,  // 85: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	75,  // 86: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	67,  // 87: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
-	6,   // 88: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
-	45,  // 89: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
-	45,  // 90: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
-	10,  // 91: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	47,  // 92: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
-	68,  // 93: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
-	46,  // 94: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
-	19,  // 95: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	75,  // 96: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	24,  // 97: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	25,  // 98: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	20,  // 99: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	78,  // 100: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	21,  // 101: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	78,  // 102: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	42,  // 103: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	75,  // 104: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
-	40,  // 105: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	43,  // 106: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
-	41,  // 107: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	50,  // 108: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	51,  // 109: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	52,  // 110: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	53,  // 111: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	54,  // 112: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	55,  // 113: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	56,  // 114: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	57,  // 115: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	58,  // 116: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	49,  // 117: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
-	59,  // 118: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	60,  // 119: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	61,  // 120: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	62,  // 121: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	31,  // 122: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
-	34,  // 123: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
-	63,  // 124: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
-	64,  // 125: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	65,  // 126: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	11,  // 127: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	22,  // 128: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	22,  // 129: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	79,  // 130: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	11,  // 131: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	80,  // 132: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	80,  // 133: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	80,  // 134: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	11,  // 135: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	48,  // 136: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
-	44,  // 137: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	30,  // 138: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	30,  // 139: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	28,  // 140: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	32,  // 141: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
-	35,  // 142: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
-	44,  // 143: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
-	28,  // 144: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	30,  // 145: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	127, // [127:146] is the sub-list for method output_type
-	108, // [108:127] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	8,   // 7: orch.v1.Webhook.methods:type_name -> orch.v1.WebhookMethod
+	13,  // 8: orch.v1.Webhook.health:type_name -> orch.v1.WebhookHealth
+	7,   // 9: orch.v1.Webhook.filter_error:type_name -> orch.v1.WebhookFilterError
+	0,   // 10: orch.v1.WebhookHealth.status:type_name -> orch.v1.WebhookHealthStatus
+	70,  // 11: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
+	70,  // 12: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
+	0,   // 13: orch.v1.WebhookWatch.status:type_name -> orch.v1.WebhookHealthStatus
+	70,  // 14: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
+	70,  // 15: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
+	70,  // 16: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
+	70,  // 17: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
+	15,  // 18: orch.v1.WebhookWatch.sources:type_name -> orch.v1.WebhookTrafficSource
+	70,  // 19: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
+	15,  // 20: orch.v1.WebhookTraffic.source:type_name -> orch.v1.WebhookTrafficSource
+	70,  // 21: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
+	1,   // 22: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
+	2,   // 23: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
+	3,   // 24: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
+	1,   // 25: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
+	2,   // 26: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
+	3,   // 27: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
+	18,  // 28: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 29: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 30: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
+	19,  // 31: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 32: orch.v1.WebhookCreate.undefined:type_name -> orch.v1.WebhookUndefined
+	8,   // 33: orch.v1.WebhookCreate.methods:type_name -> orch.v1.WebhookMethod
+	7,   // 34: orch.v1.WebhookCreate.filter_error:type_name -> orch.v1.WebhookFilterError
+	18,  // 35: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 36: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 37: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
+	19,  // 38: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 39: orch.v1.WebhookReplace.undefined:type_name -> orch.v1.WebhookUndefined
+	8,   // 40: orch.v1.WebhookReplace.methods:type_name -> orch.v1.WebhookMethod
+	7,   // 41: orch.v1.WebhookReplace.filter_error:type_name -> orch.v1.WebhookFilterError
+	18,  // 42: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 43: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 44: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
+	19,  // 45: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 46: orch.v1.WebhookUpdate.undefined:type_name -> orch.v1.WebhookUndefined
+	8,   // 47: orch.v1.WebhookUpdate.methods:type_name -> orch.v1.WebhookMethod
+	7,   // 48: orch.v1.WebhookUpdate.filter_error:type_name -> orch.v1.WebhookFilterError
+	12,  // 49: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
+	71,  // 50: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	72,  // 51: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	73,  // 52: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	74,  // 53: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	75,  // 54: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	24,  // 55: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	9,   // 56: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
+	76,  // 57: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	24,  // 58: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	17,  // 59: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
+	4,   // 60: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 61: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
+	19,  // 62: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 63: orch.v1.WebhookDefinition.undefined:type_name -> orch.v1.WebhookUndefined
+	8,   // 64: orch.v1.WebhookDefinition.methods:type_name -> orch.v1.WebhookMethod
+	7,   // 65: orch.v1.WebhookDefinition.filter_error:type_name -> orch.v1.WebhookFilterError
+	19,  // 66: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	70,  // 67: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	67,  // 68: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	29,  // 69: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
+	16,  // 70: orch.v1.WebhookDeliveryBatch.traffic:type_name -> orch.v1.WebhookTraffic
+	29,  // 71: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
+	34,  // 72: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
+	70,  // 73: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	70,  // 74: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	37,  // 75: orch.v1.WebhookIssueList.issues:type_name -> orch.v1.WebhookIssue
+	70,  // 76: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
+	70,  // 77: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
+	77,  // 78: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
+	72,  // 79: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	38,  // 80: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
+	78,  // 81: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	74,  // 82: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	75,  // 83: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	39,  // 84: orch.v1.WebhookDeliveryFilter.reason:type_name -> orch.v1.WebhookDeliveryTextFilter
+	39,  // 85: orch.v1.WebhookDeliveryFilter.remote_address:type_name -> orch.v1.WebhookDeliveryTextFilter
+	72,  // 86: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	40,  // 87: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	10,  // 88: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
+	76,  // 89: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	40,  // 90: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	76,  // 91: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	68,  // 92: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	6,   // 93: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
+	46,  // 94: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	46,  // 95: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
+	11,  // 96: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
+	48,  // 97: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
+	69,  // 98: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
+	47,  // 99: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
+	20,  // 100: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	76,  // 101: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	25,  // 102: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	26,  // 103: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	21,  // 104: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	79,  // 105: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	22,  // 106: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	79,  // 107: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	43,  // 108: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	76,  // 109: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	41,  // 110: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	44,  // 111: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
+	42,  // 112: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	51,  // 113: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	52,  // 114: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	53,  // 115: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	54,  // 116: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	55,  // 117: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	56,  // 118: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	57,  // 119: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	58,  // 120: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	59,  // 121: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	50,  // 122: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
+	60,  // 123: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	61,  // 124: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	62,  // 125: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	63,  // 126: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	32,  // 127: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	35,  // 128: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
+	64,  // 129: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
+	65,  // 130: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	66,  // 131: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	12,  // 132: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	23,  // 133: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	23,  // 134: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	80,  // 135: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	12,  // 136: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	81,  // 137: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	81,  // 138: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	81,  // 139: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	12,  // 140: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	49,  // 141: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
+	45,  // 142: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	31,  // 143: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	31,  // 144: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	29,  // 145: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	33,  // 146: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	36,  // 147: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
+	45,  // 148: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
+	29,  // 149: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	31,  // 150: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	132, // [132:151] is the sub-list for method output_type
+	113, // [113:132] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -6177,7 +6415,7 @@ func file_orch_v1_webhooks_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
-			NumEnums:      11,
+			NumEnums:      12,
 			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -21,6 +21,7 @@ import (
 var webhookControls = map[protoreflect.Name]string{
 	"name": "name", "description": "description", "undefined": "undefined", "methods": "methods", "handshakes": "handshakes", "verify_token": "verify_token",
 	"service_account_id": "account", "verification": "scheme", "deduplication": "deduplication", "rate_limit": "requests", "allowed_ips": "allow", "max_silence": "silence",
+	"filter": "filter", "filter_error": "filter_error",
 }
 
 // webhookSettingsElsewhere has the settings that other pages change.
@@ -66,6 +67,7 @@ func fullWebhook() *orchv1.Webhook {
 	w.Name, w.Description = "pushes", "of "+hostile
 	w.ServiceAccountId = proto.String(someID)
 	w.Undefined = orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT
+	w.Filter, w.FilterError = proto.String("body.a\nand "+hostile), orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FILTERED
 	w.Methods = []orchv1.WebhookMethod{orchv1.WebhookMethod_WEBHOOK_METHOD_POST, orchv1.WebhookMethod_WEBHOOK_METHOD_PUT}
 	w.Handshakes = []orchv1.WebhookHandshake{orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK, orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS}
 	return w
@@ -119,6 +121,8 @@ func TestWebhookFormThatIsUnchangedChangesNothing(t *testing.T) {
 	require.Equal(t, w.GetName(), got.GetName())
 	require.Equal(t, w.GetDescription(), got.GetDescription())
 	require.Equal(t, w.GetUndefined(), got.GetUndefined())
+	require.Equal(t, w.GetFilter(), got.GetFilter())
+	require.Equal(t, w.GetFilterError(), got.GetFilterError())
 	require.Equal(t, w.GetMethods(), got.GetMethods())
 	require.Equal(t, w.GetHandshakes(), got.GetHandshakes())
 	require.Equal(t, w.GetServiceAccountId(), got.GetServiceAccountId())
@@ -135,8 +139,10 @@ func TestWebhookFormThatIsUnchangedChangesNothing(t *testing.T) {
 func TestWebhookFormChangesSettings(t *testing.T) {
 	t.Parallel()
 	got := submitted(t, fullWebhook(), url.Values{
-		"undefined": {"lenient"}, "methods": {"GET"}, "handshakes": nil, "verify_token": {"token"}, "account": {""},
+		"undefined": {"lenient"}, "methods": {"GET"}, "handshakes": nil, "verify_token": {"token"}, "account": {""}, "filter": {" "},
 	})
+	require.Nil(t, got.GetWebhook().Filter)
+	require.Contains(t, got.GetUpdateMask().GetPaths(), "filter")
 	require.Equal(t, orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_LENIENT, got.GetWebhook().GetUndefined())
 	require.Equal(t, []orchv1.WebhookMethod{orchv1.WebhookMethod_WEBHOOK_METHOD_GET}, got.GetWebhook().GetMethods())
 	require.Empty(t, got.GetWebhook().GetHandshakes())

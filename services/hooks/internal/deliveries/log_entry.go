@@ -30,9 +30,9 @@ type LogEntry struct {
 
 // Outcome is how a request ended, for the webhook's owner.
 type Outcome struct {
-	// Err is what was wrong; nil for a success. Its message is for the webhook's owner.
+	// Err is what was wrong; nil for a success, unless its filter failed. Its message is for the webhook's owner.
 	Err error
-	// Reason is the class of Err; see the proto field.
+	// Reason is why there is no event; see the proto field.
 	Reason string
 	// Refused marks a request that was refused before its sender was verified. Such entries are grouped and counted.
 	Refused bool

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/redact"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -34,6 +35,7 @@ type traffic struct {
 type requestCount struct {
 	hook               *orchv1.WebhookDefinition
 	requests, failures int64
+	filtered           int64
 	last               time.Time
 	// reason, err and request are those of the last failure; the request has no body.
 	reason  string
@@ -60,6 +62,9 @@ func (t *traffic) add(n *LogEntry) {
 	if n.Request.Received.After(count.last) {
 		count.last = n.Request.Received
 	}
+	if n.Reason == deliverylog.ReasonFiltered {
+		count.filtered++
+	}
 	if n.Status >= http.StatusBadRequest {
 		count.failures++
 		count.reason, count.err, count.request = n.Reason, n.Err, *n.Request
@@ -85,7 +90,7 @@ func (t *traffic) take(now time.Time, all bool) []*orchv1.WebhookTraffic {
 func (c *requestCount) message(id string, source *orchv1.WebhookTrafficSource) *orchv1.WebhookTraffic {
 	out := &orchv1.WebhookTraffic{
 		WebhookId: id, Workspace: c.hook.GetWorkspace(), Name: c.hook.GetName(), Source: source,
-		Last: timestamppb.New(c.last), Requests: c.requests, Failures: c.failures,
+		Last: timestamppb.New(c.last), Requests: c.requests, Failures: c.failures, Filtered: c.filtered,
 	}
 	if c.failures == 0 {
 		return out

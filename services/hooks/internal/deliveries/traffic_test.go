@@ -55,6 +55,7 @@ func TestTrafficIsCountedExactly(t *testing.T) {
 		for range 1000 {
 			note(http.StatusNoContent)
 			note(http.StatusBadRequest)
+			r.Record(LogEntry{Hook: hook, Status: http.StatusNoContent, Outcome: Outcome{Reason: "filtered"}, Request: &receive.Request{Received: now.Now()}})
 		}
 		r.Record(LogEntry{Hook: hook, Status: http.StatusOK, Outcome: Outcome{Handshake: "slack"}, Request: &receive.Request{Received: now.Now()}})
 		r.flush(t.Context())
@@ -64,17 +65,19 @@ func TestTrafficIsCountedExactly(t *testing.T) {
 	}
 	journal.away = false
 	r.end(t.Context())
-	var requests, failures int64
+	var requests, failures, filtered int64
 	sequences := map[int64]bool{}
 	for _, one := range journal.all {
 		requests += one.GetRequests()
 		failures += one.GetFailures()
+		filtered += one.GetFiltered()
 		require.False(t, sequences[one.GetSource().GetSequence()])
 		sequences[one.GetSource().GetSequence()] = true
 		require.Equal(t, "broken at ***", one.GetError())
 		require.Equal(t, "template", one.GetReason())
 	}
-	require.EqualValues(t, 6000, requests)
+	require.EqualValues(t, 9000, requests)
+	require.EqualValues(t, 3000, filtered)
 	require.EqualValues(t, 3000, failures)
 	require.Len(t, sequences, 3)
 }

@@ -11,20 +11,23 @@ import (
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/render"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// attempt is what a webhook makes of a request whose sender is verified: an event, a handshake, or an error with its reason.
+// attempt is what a webhook makes of a request whose sender is verified: an event, a handshake, nothing, or an error with its reason.
 type attempt struct {
 	// rendered is the output of the template; nil before it.
 	rendered  *string
 	event     *orchv1.ReceivedEvent
 	carried   broker.Event
 	handshake string
-	reason    string
-	err       error
+	// filtered reports that the filter dropped the request; err is then that of a filter that failed.
+	filtered bool
+	reason   string
+	err      error
 }
 
 // status is the HTTP status of a failed attempt.
@@ -40,6 +43,8 @@ func (a attempt) stage() orchv1.WebhookRenderingStage {
 	switch a.reason {
 	case deliverylog.ReasonMethod:
 		return orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST
+	case deliverylog.ReasonFilter, deliverylog.ReasonFiltered:
+		return orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_FILTER
 	case deliverylog.ReasonEvent:
 		return orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT
 	}
@@ -64,7 +69,14 @@ func (s *Service) attempt(
 	}
 	defer memory.Close()
 	body := r.Body()
-	text, err := s.renderer.RenderFor(ctx, hook, r, body, memory)
+	variables := render.NewVariables(r, body)
+	if matches, err := s.renderer.Match(ctx, hook, variables, memory); !matches {
+		if err != nil && hook.GetFilterError() != orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FILTERED {
+			return attempt{reason: deliverylog.ReasonFilter, err: err}
+		}
+		return attempt{filtered: true, reason: deliverylog.ReasonFiltered, err: err}
+	}
+	text, err := s.renderer.RenderFor(ctx, hook, variables, memory)
 	if err != nil {
 		return attempt{reason: deliverylog.ReasonTemplate, err: err}
 	}

@@ -26,11 +26,15 @@ type ingestion interface {
 	GetVerifyToken() string
 	GetUndefined() orchv1.WebhookUndefined
 	GetMethods() []orchv1.WebhookMethod
+	GetFilter() string
+	GetFilterError() orchv1.WebhookFilterError
 }
 
 // ingestionFields are the names of these fields. A replace without them leaves them unchanged: a client that renames a
 // webhook must not remove its protection.
-var ingestionFields = []string{"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token", "undefined", "methods"}
+var ingestionFields = []string{
+	"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token", "undefined", "methods", "filter", "filter_error",
+}
 
 // setIngestion applies the sent fields, and encrypts the secrets among them. It returns one 422 with all field errors.
 func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, fields []string) error {
@@ -72,6 +76,16 @@ func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, 
 			w.Undefined = sent.GetUndefined()
 		case "methods":
 			w.Methods = sent.GetMethods()
+		case "filter":
+			w.Filter = nil
+			if filter := sent.GetFilter(); filter != "" {
+				w.Filter = &filter
+				if err := s.renderer.CheckFilter(filter); err != nil {
+					fieldErrors = append(fieldErrors, rpc.BodyError("template_syntax", "Value error, "+err.Error(), field))
+				}
+			}
+		case "filter_error":
+			w.FilterError = sent.GetFilterError()
 		case "verify_token":
 			w.SealedVerifyToken = nil
 			if token := sent.GetVerifyToken(); token != "" {
@@ -157,6 +171,14 @@ func deduplication(w *orchv1.Webhook) orchv1.WebhookDeduplication {
 		return orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID
 	}
 	return orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_NONE
+}
+
+// filterErrorOf returns what the webhook does with a request whose filter fails.
+func filterErrorOf(w *orchv1.Webhook) orchv1.WebhookFilterError {
+	if w.GetFilterError() == orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED {
+		return orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FAIL
+	}
+	return w.GetFilterError()
 }
 
 // undefinedOf returns what the webhook's template does with a missing value.

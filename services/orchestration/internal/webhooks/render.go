@@ -43,6 +43,7 @@ func (s *Service) RenderWebhook(ctx context.Context, r *orchv1.RenderWebhookRequ
 		w = proto.CloneOf(w)
 	}
 	w.Template = draft.GetTemplate()
+	setDraftFilter(w, draft.Filter)
 	if draft.Undefined != nil {
 		w.Undefined = draft.GetUndefined()
 	}
@@ -66,11 +67,23 @@ func (s *Service) RenderDelivery(ctx context.Context, r *orchv1.RenderDeliveryRe
 	if err != nil {
 		return nil, fmt.Errorf("render delivery: %w", err)
 	}
+	w = proto.CloneOf(w)
 	if r.GetDraft().GetTemplate() != "" {
-		w = proto.CloneOf(w)
 		w.Template = r.GetDraft().GetTemplate()
 	}
+	setDraftFilter(w, r.GetDraft().Filter)
 	return s.rendering(ctx, info.Workspace, w, recorded, eventID(d))
+}
+
+// setDraftFilter sets the filter of a draft: nil leaves that of the webhook, an empty one means none.
+func setDraftFilter(w *orchv1.Webhook, filter *string) {
+	if filter == nil {
+		return
+	}
+	w.Filter = filter
+	if *filter == "" {
+		w.Filter = nil
+	}
 }
 
 // rendering is what a webhook makes of a request.
@@ -81,6 +94,12 @@ func (s *Service) rendering(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook
 	}
 	out := &orchv1.WebhookRendering{Rendered: tried.rendered}
 	switch {
+	case tried.filtered:
+		out.Filtered = true
+		if tried.err != nil {
+			out.Error = renderingError(tried.err, tried.stage())
+		}
+		return out, nil
 	case tried.err != nil:
 		out.Error = renderingError(tried.err, tried.stage())
 	case tried.handshake != "":
@@ -106,7 +125,7 @@ func (s *Service) warnings(ctx context.Context, w *orchv1.Webhook, r *receive.Re
 	if w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
 		return out
 	}
-	if missing := s.renderer.Undefined(ctx, w.GetTemplate(), r, r.Body()); missing != nil {
+	if missing := s.renderer.Undefined(ctx, w.GetTemplate(), render.NewVariables(r, r.Body())); missing != nil {
 		out = append(out, renderingError(missing, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE))
 	}
 	return out

@@ -106,6 +106,11 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 
 	tried := s.attempt(ctx, ws, w, r, eventID(d), replayed.GetReceived())
 	switch {
+	case tried.filtered:
+		replayed.Status, replayed.Reason = http.StatusNoContent, &tried.reason
+		if tried.err != nil {
+			deliverylog.Fail(replayed, r, tried.err, nil)
+		}
 	case tried.err != nil:
 		replayed.Status, replayed.Reason = tried.status(), &tried.reason
 		deliverylog.Fail(replayed, r, tried.err, tried.rendered)
@@ -122,10 +127,11 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 	return replayed, nil
 }
 
-// eventID returns the required id of a replay's event; uuid.Nil means any. The first replay of a failed delivery uses
+// eventID returns the required id of a replay's event; uuid.Nil means any. The first replay of a failed or filtered delivery uses
 // the id that the sender's duplicates would have, so there is only one event.
 func eventID(d *orchv1.WebhookDelivery) uuid.UUID {
-	if d.DeduplicationId == nil || d.GetStatus() < http.StatusBadRequest || d.ReplayedEventId != nil {
+	published := d.GetStatus() < http.StatusBadRequest && d.GetReason() != deliverylog.ReasonFiltered
+	if d.DeduplicationId == nil || published || d.ReplayedEventId != nil {
 		return uuid.Nil
 	}
 	id, err := uuid.Parse(d.GetDeduplicationId())

@@ -52,9 +52,7 @@ type Service struct {
 	source      pagination.Source[*orchv1.Webhook]
 	definitions *broker.KV
 	tenancy     *tenancy.Registry
-	// compile checks a template when it is saved, before any request.
-	compile   func(template string) error
-	admission *admission.Controller
+	admission   *admission.Controller
 	// flush executes the effects of a webhook's document now.
 	flush outbox.Flusher
 	log   *slog.Logger
@@ -79,7 +77,6 @@ type Deps struct {
 	Store       *store.Store
 	Definitions *broker.KV
 	Tenancy     *tenancy.Registry
-	Compile     func(template string) error
 	// Admission bounds renderings; nil has no bound.
 	Admission *admission.Controller
 	Flush     outbox.Flusher
@@ -124,7 +121,6 @@ func New(d Deps) *Service {
 		source:      pagination.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
 		definitions: d.Definitions,
 		tenancy:     d.Tenancy,
-		compile:     d.Compile,
 		flush:       d.Flush,
 		log:         d.Log,
 
@@ -168,7 +164,7 @@ func present(info request.Info, w *orchv1.Webhook) *orchv1.Webhook {
 	w.Workspace = info.Workspace.String()
 	w.Url = info.HooksURL + "/" + w.GetSlug()
 	w.Deduplication = deduplication(w)
-	w.Undefined = undefinedOf(w)
+	w.Undefined, w.FilterError = undefinedOf(w), filterErrorOf(w)
 	if v := w.GetVerification(); v != nil {
 		v.SecretCount = int64(len(w.GetSealedSecrets()))
 	}
@@ -186,7 +182,7 @@ func newSlug() string {
 
 // checkTemplate refuses a template that does not compile.
 func (s *Service) checkTemplate(template string) error {
-	if err := s.compile(template); err != nil {
+	if err := s.renderer.CheckTemplate(template); err != nil {
 		return rpc.Invalid(rpc.BodyError("template_syntax", "Value error, "+err.Error(), "template"))
 	}
 	return nil

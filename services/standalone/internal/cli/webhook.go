@@ -16,12 +16,13 @@ import (
 
 // webhookSummary holds the fields that the commands read; --output json prints complete records.
 type webhookSummary struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Template    string `json:"template"`
-	Enabled     bool   `json:"enabled"`
-	URL         string `json:"url"`
+	ID          string  `json:"id"`
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Template    string  `json:"template"`
+	Filter      *string `json:"filter"`
+	Enabled     bool    `json:"enabled"`
+	URL         string  `json:"url"`
 
 	Verification   json.RawMessage `json:"verification"`
 	Undefined      string          `json:"undefined"`
@@ -102,6 +103,8 @@ var schemes = []string{
 type webhookFlags struct {
 	cmd                    *cobra.Command
 	template, secret       func() (string, bool, error)
+	filter                 func() (string, bool, error)
+	filterError            string
 	verifyToken            func() (string, bool, error)
 	description, account   string
 	scheme, deduplication  string
@@ -118,6 +121,7 @@ type webhookFlags struct {
 func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	f := &webhookFlags{cmd: cmd}
 	f.template = textFlag(cmd, "template", "t", "the Jinja2 template; it renders the JSON of an event")
+	f.filter = textFlag(cmd, "filter", "", "the Jinja2 expression that chooses the requests that cause an event, such as 'body.action == \"opened\"'; an empty one chooses all")
 	f.secret = textFlag(cmd, "secret", "", "the secret that requests are signed with, blanks included; two lines are two secrets, the newest first")
 	f.verifyToken = textFlag(cmd, "verify-token", "", "the token that the handshake of Meta presents")
 	flags := cmd.Flags()
@@ -131,9 +135,11 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	flags.StringSliceVar(&f.allow, "allow-ip", nil, "an address or network that may post; several may be given")
 	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to respond to: slack, sns or meta; several may be given")
 	flags.BoolVar(&f.strict, "strict", false, "treat a missing value as a template error")
+	flags.StringVar(&f.filterError, "filter-error", "", "what a failing filter does with its request: fail (400) or filtered (204)")
 	flags.StringSliceVar(&f.methods, "method", nil, "a method to accept, such as POST; several may be given; all without it")
 	flags.DurationVar(&f.maxSilence, "max-silence", 0, "report the webhook as silent after this time without a request, such as 25h; 0 means never")
 	flags.StringVar(&f.rate, "rate", "", "the rate limit, such as 100/60s; 0 means none")
+	_ = cmd.RegisterFlagCompletionFunc("filter-error", cobra.FixedCompletions([]string{"fail", "filtered"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("scheme", cobra.FixedCompletions(schemes, cobra.ShellCompDirectiveNoFileComp))
 	return f
 }
@@ -151,7 +157,18 @@ func (f *webhookFlags) body(ctx context.Context, s *remote.Server, preset map[st
 	if given {
 		body["template"] = text
 	}
+	if text, given, err = f.filter(); err != nil {
+		return nil, err
+	} else if given {
+		body["filter"] = nil
+		if strings.TrimSpace(text) != "" {
+			body["filter"] = text
+		}
+	}
 	changed := f.cmd.Flags().Changed
+	if changed("filter-error") {
+		body["filter_error"] = f.filterError
+	}
 	if changed("description") {
 		body["description"] = f.description
 	}

@@ -54,10 +54,15 @@ func (d delivery) result() string {
 		return "duplicate"
 	case d.Event != nil:
 		return *d.Event
+	case d.filtered():
+		return deliverylog.ReasonFiltered
 	default:
 		return ""
 	}
 }
+
+// filtered reports whether the filter dropped it.
+func (d delivery) filtered() bool { return d.Reason != nil && *d.Reason == deliverylog.ReasonFiltered }
 
 // deliveryFilter is how the commands about deliveries choose among them.
 type deliveryFilter struct {
@@ -211,6 +216,25 @@ func (w webhookSummary) signatureCheck() string {
 	return "valid, " + v.Scheme
 }
 
+// filterCheck is the check of the filter that a request has passed.
+func (w webhookSummary) filterCheck() string {
+	if w.Filter == nil {
+		return "none"
+	}
+	return "matched"
+}
+
+// sourceOf is the text in which an error of a reason has its position.
+func (w webhookSummary) sourceOf(reason string, rendered *string) string {
+	switch {
+	case reason == deliverylog.ReasonEvent && rendered != nil:
+		return *rendered
+	case (reason == deliverylog.ReasonFilter || reason == deliverylog.ReasonFiltered) && w.Filter != nil:
+		return *w.Filter
+	}
+	return w.Template
+}
+
 // explain shows which step of the processing ended a delivery, and where.
 func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w webhookSummary) {
 	c.say(cmd, "")
@@ -227,17 +251,18 @@ func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w
 		{"signature", "signature", w.signatureCheck()},
 		{"memory", "overload", "free"},
 		{"handshake", "handshake", ""},
+		{"filter", "filter filtered", w.filterCheck()},
 		{"template", "template", "rendered"},
 		{"event", "event broker", "published"},
 	}
 	for _, step := range steps {
+		if step.name == "filter" && d.filtered() && d.Error == nil {
+			c.say(cmd, "  %-17s not matched: no event", step.name)
+			return
+		}
 		if failed != "" && slices.Contains(strings.Fields(step.reasons), failed) {
 			c.say(cmd, "  %-17s %s", step.name, colored(cmd.OutOrStdout(), red, "FAILED: "+printable(d.result())))
-			text := w.Template
-			if failed == "event" && rendered != nil {
-				text = *rendered
-			}
-			c.say(cmd, "%s", sourceLine(text, d.ErrorLine, d.ErrorColumn))
+			c.say(cmd, "%s", sourceLine(w.sourceOf(failed, rendered), d.ErrorLine, d.ErrorColumn))
 			return
 		}
 		switch {
@@ -247,7 +272,7 @@ func (c *connection) explain(cmd *cobra.Command, d delivery, rendered *string, w
 				return
 			}
 			continue
-		case d.Duplicate && step.name == "template":
+		case d.Duplicate && step.name == "filter":
 			c.say(cmd, "  %-17s the event of an earlier delivery", "duplicate")
 			return
 		case failed == "" && d.Status >= http.StatusBadRequest:

@@ -14,7 +14,7 @@ import (
 
 // webhookFields are the fields of a webhook that a file of webhooks may set, in the order in which export writes them.
 var webhookFields = []string{
-	"name", "description", "enabled", "template", "undefined", "methods", "service_account_id", "verification", "deduplication",
+	"name", "description", "enabled", "filter", "filter_error", "template", "undefined", "methods", "service_account_id", "verification", "deduplication",
 	"handshakes", "verify_token", "rate_limit", "allowed_ips", "max_silence",
 }
 
@@ -67,7 +67,7 @@ func isDefault(name string, value any) bool {
 	case nil:
 		return true
 	case string:
-		return v == "" || name == "undefined" && v == "lenient"
+		return v == "" || name == "undefined" && v == "lenient" || name == "filter_error" && v == "fail"
 	case bool:
 		return v
 	case []any:

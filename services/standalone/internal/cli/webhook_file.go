@@ -59,7 +59,7 @@ func (f *webhookFile) read(ctx context.Context) ([]map[string]any, error) {
 				refuse("unknown field %q", key)
 			}
 		}
-		if err := f.checkTemplate(ctx, w); err != nil {
+		if err := errors.Join(f.checkFilter(ctx, w), f.checkTemplate(ctx, w)); err != nil {
 			refuse("%w", err)
 		}
 	}
@@ -75,12 +75,34 @@ func (f *webhookFile) checkTemplate(ctx context.Context, w map[string]any) error
 	if !ok {
 		return nil
 	}
-	r, err := renderDraft(ctx, f.server, template)
+	r, err := renderDraft(ctx, f.server, template, "")
 	if err != nil {
 		return err
 	}
 	r.warnOfLabels(f.cmd, template)
-	if r.Error != nil && r.Error.Stage == stageTemplate && strings.Contains(r.Error.Message, "syntax error") {
+	return r.syntaxError(stageTemplate)
+}
+
+// checkFilter lets the server compile the webhook's filter.
+func (f *webhookFile) checkFilter(ctx context.Context, w map[string]any) error {
+	filter, _ := w["filter"].(string)
+	if filter == "" {
+		return nil
+	}
+	const anyTemplate = "{}" // It is not rendered: the filter is compiled before.
+	r, err := renderDraft(ctx, f.server, anyTemplate, filter)
+	if err != nil {
+		return err
+	}
+	if err := r.syntaxError(stageFilter); err != nil {
+		return fmt.Errorf("filter: %w", err)
+	}
+	return nil
+}
+
+// syntaxError returns the error of a source that does not compile. An empty request may well fail otherwise.
+func (r rendering) syntaxError(stage string) error {
+	if r.Error != nil && r.Error.Stage == stage && strings.Contains(r.Error.Message, "syntax error") {
 		return errors.New(placed(r.Error.Message, r.Error.Line, r.Error.Column))
 	}
 	return nil

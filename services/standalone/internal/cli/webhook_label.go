@@ -10,9 +10,10 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// renderDraft lets the server render a template with an empty request.
-func renderDraft(ctx context.Context, s *remote.Server, template string) (rendering, error) {
-	return remote.Read[rendering](ctx, s, http.MethodPost, s.InWorkspace("/webhooks/render"), map[string]any{"template": template})
+// renderDraft lets the server render a template, behind a filter that may be empty, with an empty request.
+func renderDraft(ctx context.Context, s *remote.Server, template, filter string) (rendering, error) {
+	draft := map[string]any{"template": template, "filter": filter}
+	return remote.Read[rendering](ctx, s, http.MethodPost, s.InWorkspace("/webhooks/render"), draft)
 }
 
 // warnOfLabels prints a warning for each label of the other vocabulary in a webhook's template: its events would be refused.
@@ -21,7 +22,7 @@ func warnOfLabels(cmd *cobra.Command, s *remote.Server, fields map[string]any) {
 	if !ok {
 		return
 	}
-	r, err := renderDraft(cmd.Context(), s, template)
+	r, err := renderDraft(cmd.Context(), s, template, "")
 	if err != nil {
 		return // The webhook was created or changed; a warning that is missing is no failure.
 	}
@@ -36,8 +37,9 @@ func (r rendering) warnOfLabels(cmd *cobra.Command, template string) {
 	}
 }
 
-// The stages of warnings.
+// The stages of warnings and errors.
 const (
+	stageFilter   = "filter"
 	stageTemplate = "template"
 	stageEvent    = "event"
 )

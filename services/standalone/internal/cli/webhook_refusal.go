@@ -44,15 +44,12 @@ func (c *connection) showRefusal(cmd *cobra.Command, s *remote.Server, path, new
 	if err != nil {
 		return err
 	}
-	text, reason := w.Template, "refused"
+	reason := "refused"
 	if d.Reason != nil {
 		reason = *d.Reason
 	}
-	if reason == "event" && r.Rendered != nil {
-		text = *r.Rendered
-	}
 	if c.output != outputJSON {
-		fmt.Fprint(cmd.OutOrStdout(), sourceLine(text, d.ErrorLine, d.ErrorColumn))
+		fmt.Fprint(cmd.OutOrStdout(), sourceLine(w.sourceOf(reason, r.Rendered), d.ErrorLine, d.ErrorColumn))
 	}
 	return fmt.Errorf("%w: %s: %s", errRefused, reason, d.result())
 }

@@ -46,6 +46,7 @@ the sender would, with the secret of --secret-file.`,
 	}
 	t.body = textFlag(cmd, "data", "", "the body of the request")
 	template := textFlag(cmd, "template", "t", "a draft of the template, to be tried without saving it")
+	filter := textFlag(cmd, "filter", "", "a draft of the filter, to be tried without saving it; an empty one tries none")
 	flags := cmd.Flags()
 	flags.StringVarP(&t.method, "method", "X", http.MethodPost, "the method of the request")
 	flags.StringArrayVarP(&t.headers, "header", "H", nil, "a header, as Name: value; several may be given")
@@ -57,6 +58,8 @@ the sender would, with the secret of --secret-file.`,
 	t.secret = textFlag(cmd, "secret", "", "the secret to sign with; of two lines the first")
 	cmd.MarkFlagsMutuallyExclusive("send", "template")
 	cmd.MarkFlagsMutuallyExclusive("send", "template-file")
+	cmd.MarkFlagsMutuallyExclusive("send", "filter")
+	cmd.MarkFlagsMutuallyExclusive("send", "filter-file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *sign && !*send {
 			return fmt.Errorf("%w: --sign needs --send: a dry run checks no signature", errArgument)
@@ -99,19 +102,24 @@ the sender would, with the secret of --secret-file.`,
 		if err != nil {
 			return err
 		}
-		if !given {
-			draft = w.Template
+		if given {
+			w.Template = draft
 		}
-		request, err := t.draft(draft)
+		request, err := t.draft(w.Template)
 		if err != nil {
 			return err
+		}
+		if draft, given, err = filter(); err != nil {
+			return err
+		} else if given {
+			request["filter"], w.Filter = draft, &draft
 		}
 		request["webhook_id"] = w.ID
 		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/webhooks/render"), request)
 		if err != nil {
 			return err
 		}
-		return c.showRendering(cmd, answer, draft)
+		return c.showRendering(cmd, answer, w)
 	}
 	return cmd
 }
@@ -216,6 +224,7 @@ type rendering struct {
 	Event    json.RawMessage  `json:"event"`
 	Error    *renderingError  `json:"error"`
 	Warnings []renderingError `json:"warnings"`
+	Filtered bool             `json:"filtered"`
 }
 
 // renderingError is an error of a template or of its output.
@@ -251,7 +260,8 @@ func sourceLine(text string, line, column *int) string {
 	return out
 }
 
-func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, template string) error {
+// showRendering shows what a webhook, or a draft of it, makes of a request.
+func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, w webhookSummary) error {
 	r, err := remote.Decode[rendering](answer)
 	if err != nil {
 		return err
@@ -262,6 +272,8 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, t
 		if err := printJSON(out, answer); err != nil {
 			return err
 		}
+	case r.Filtered:
+		fmt.Fprintln(out, "The filter drops the request: it gets 204 and causes no event.")
 	case r.Error == nil:
 		if err := printJSON(out, r.Event); err != nil {
 			return err
@@ -270,17 +282,17 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, t
 		fmt.Fprintf(out, "The template rendered:\n%s\n", bytes.TrimSpace([]byte(*r.Rendered)))
 	}
 	for _, warning := range r.Warnings {
-		printWarning(cmd, warning, template)
+		printWarning(cmd, warning, w.Template)
 	}
 	if r.Error == nil {
 		return nil
 	}
 	if c.output != outputJSON {
-		text := template
-		if r.Error.Stage == stageEvent && r.Rendered != nil {
-			text = *r.Rendered
-		}
-		fmt.Fprint(out, sourceLine(text, r.Error.Line, r.Error.Column))
+		fmt.Fprint(out, sourceLine(w.sourceOf(r.Error.Stage, r.Rendered), r.Error.Line, r.Error.Column))
+	}
+	if r.Filtered {
+		c.say(cmd, "The filter failed: %s", placed(r.Error.Message, r.Error.Line, r.Error.Column))
+		return nil
 	}
 	return fmt.Errorf("%w: %s: %s", errRefused, r.Error.Stage, placed(r.Error.Message, r.Error.Line, r.Error.Column))
 }

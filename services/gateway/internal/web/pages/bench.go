@@ -15,11 +15,11 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// benchView is the data of the bench: a template beside the last real deliveries.
+// benchView is the data of the bench: a filter and a template beside the last real deliveries.
 type benchView struct {
 	Name, Back, Path string
-	Template         string
-	Saved            bool // Whether the template is the stored one.
+	Template, Filter string
+	Saved            bool // Whether filter and template are the stored ones.
 	Strict           bool // Whether a missing value is an error.
 	// Rows is the height of the editor, and Numbers the numbers of its lines.
 	Rows       int
@@ -37,7 +37,10 @@ type benchView struct {
 	LeftOut    string
 }
 
-// preview is what a template makes of a delivery.
+// draft is what the bench tries: a template, and a filter that may be empty.
+type draft struct{ template, filter string }
+
+// preview is what a draft makes of a delivery.
 type preview struct {
 	Error string
 	// Line is that of the error in the template, 0 for none.
@@ -47,6 +50,8 @@ type preview struct {
 	Rendered    markup.Markup
 	Event       markup.Markup
 	Problem     string
+	// Note is why there is no event although nothing failed.
+	Note string
 }
 
 // benchDeliveries is the number of deliveries beside the template.
@@ -61,37 +66,41 @@ func benchPage() page.Page {
 			orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_ReadDeliveries_FullMethodName,
 			orchv1.WebhookService_RenderDelivery_FullMethodName,
 		},
-		Show: func(r *page.Request) (page.View, error) { return showBench(r, "", false) },
+		Show: func(r *page.Request) (page.View, error) { return showBench(r, nil, false) },
 		Actions: []page.Action{
 			{Name: "bench-preview", Calls: previewCalls, Do: func(r *page.Request) (page.View, error) { return postedBench(r, false) }},
 			{Name: "bench-check", Calls: previewCalls, Do: func(r *page.Request) (page.View, error) { return postedBench(r, true) }},
 			{
 				Name: "bench-save", Calls: []string{orchv1.WebhookService_UpdateWebhook_FullMethodName},
-				Done: "The template is saved. Failed deliveries can be replayed with it.",
-				Do:   saveTemplate,
+				Done: "Filter and template are saved. Failed deliveries can be replayed with them.",
+				Do:   saveDraft,
 			},
 		},
 	}
 }
 
 func postedBench(r *page.Request, check bool) (page.View, error) {
-	template := newlines(r.Form.Get("template"))
-	if template == "" {
+	posted := postedDraft(r)
+	if posted.template == "" {
 		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "The template is empty.")
 	}
 	if id := r.Field("delivery"); r.Fragment && !check && id != "" {
-		return previewDelivery(r, template, id)
+		return previewDelivery(r, posted, id)
 	}
-	return showBench(r, template, check)
+	return showBench(r, &posted, check)
 }
 
-// previewDelivery renders a template for one delivery, while the reader types. It reads nothing else.
-func previewDelivery(r *page.Request, template, delivery string) (page.View, error) {
-	rendering := render(r.Vars["id"], template, delivery)
+func postedDraft(r *page.Request) draft {
+	return draft{template: newlines(r.Form.Get("template")), filter: strings.TrimSpace(newlines(r.Form.Get("filter")))}
+}
+
+// previewDelivery tries a draft with one delivery, while the reader types. It reads nothing else.
+func previewDelivery(r *page.Request, tried draft, delivery string) (page.View, error) {
+	rendering := render(r.Vars["id"], tried, delivery)
 	if err := r.Call(rendering); rpc.HTTPError(err).GetStatus() == http.StatusNotFound {
 		return page.View{}, &page.NotFound{What: "delivery"}
 	}
-	return page.View{Title: "Preview", Template: "bench.html", Data: benchView{Preview: newPreview(template, rendering)}}, nil
+	return page.View{Title: "Preview", Template: "bench.html", Data: benchView{Preview: newPreview(tried, rendering)}}, nil
 }
 
 // readDeliveries is the question for deliveries of a webhook.
@@ -101,17 +110,21 @@ func readDeliveries(webhook string, body apicall.JSON) *apicall.Unary[*orchv1.We
 	return apicall.New[*orchv1.WebhookDeliveryList](orchv1.WebhookService_ReadDeliveries_FullMethodName, in)
 }
 
-func saveTemplate(r *page.Request) (page.View, error) {
-	in := apicall.ID(r.Vars["id"])
-	in.Body = apicall.JSON{"template": newlines(r.Form.Get("template"))}
+func saveDraft(r *page.Request) (page.View, error) {
+	in, posted := apicall.ID(r.Vars["id"]), postedDraft(r)
+	body := apicall.JSON{"template": posted.template, "filter": nil}
+	if posted.filter != "" {
+		body["filter"] = posted.filter
+	}
+	in.Body = body
 	err := r.Call(apicall.New[empty](orchv1.WebhookService_UpdateWebhook_FullMethodName, in))
 	if err == nil {
 		return r.Done(r.To("webhooks", "webhook", r.Vars["id"]), "bench-save", -1), nil
 	}
-	if rpc.HTTPError(err).GetStatus() != http.StatusUnprocessableEntity || r.Form.Get("template") == "" {
+	if rpc.HTTPError(err).GetStatus() != http.StatusUnprocessableEntity || posted.template == "" {
 		return page.View{}, err
 	}
-	view, again := showBench(r, newlines(r.Form.Get("template")), false)
+	view, again := showBench(r, &posted, false)
 	if again != nil {
 		return page.View{}, err
 	}
@@ -123,8 +136,8 @@ func saveTemplate(r *page.Request) (page.View, error) {
 	return view, nil
 }
 
-// showBench shows a template beside a delivery. An empty template means the stored one.
-func showBench(r *page.Request, template string, check bool) (page.View, error) {
+// showBench shows a draft beside a delivery. Nil means filter and template as they are stored.
+func showBench(r *page.Request, tried *draft, check bool) (page.View, error) {
 	id := r.Vars["id"]
 	wanted := r.UUIDs("delivery")
 	if err := r.Err(); err != nil {
@@ -145,11 +158,14 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 	}
 	w := webhook.Result()
 	deliveries, leftOut := renderable(list.Result().GetDeliveries())
+	stored := draft{w.GetTemplate(), w.GetFilter()}
+	if tried == nil {
+		tried = &stored
+	}
 	v := benchView{
 		Name: show.Line(w.GetName(), 80), Back: r.To("webhooks", "webhook", id), Path: r.Path(),
-		Template: cmp.Or(template, w.GetTemplate()), LeftOut: leftOut,
+		Template: tried.template, Filter: tried.filter, LeftOut: leftOut, Saved: *tried == stored,
 	}
-	v.Saved = v.Template == w.GetTemplate()
 	v.Strict = w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT
 	v.Rows, v.Numbers = editorLines(v.Template)
 	var chosen *orchv1.WebhookDelivery
@@ -165,12 +181,12 @@ func showBench(r *page.Request, template string, check bool) (page.View, error) 
 	}
 	v.choose(r, deliveries, chosen)
 	if chosen != nil {
-		rendering := render(id, v.Template, chosen.GetId())
+		rendering := render(id, *tried, chosen.GetId())
 		_ = r.Call(rendering)
-		v.Preview = newPreview(v.Template, rendering)
+		v.Preview = newPreview(*tried, rendering)
 	}
 	if check {
-		v.Check = checkTemplate(r, w, v.Template, deliveries)
+		v.Check = checkDraft(r, w.GetId(), stored, *tried, deliveries)
 	}
 	return page.View{Title: "Bench of " + v.Name, Template: "bench.html", Data: v}, nil
 }
@@ -234,14 +250,14 @@ func deliveryTitle(r *page.Request, d *orchv1.WebhookDelivery) string {
 	return clockOf(r).Text(d.GetReceived().AsTime()) + " " + show.OutcomeWord(d) + " " + show.Line(requestLine(d), 40)
 }
 
-// render is the question what the webhook would make of a delivery's request, with a draft of its template.
-func render(webhook, template, delivery string) *apicall.Unary[*orchv1.WebhookRendering] {
+// render is the question what the webhook would make of a delivery's request, with a draft of its filter and its template.
+func render(webhook string, tried draft, delivery string) *apicall.Unary[*orchv1.WebhookRendering] {
 	return apicall.New[*orchv1.WebhookRendering](orchv1.WebhookService_RenderDelivery_FullMethodName, apicall.Input{
-		Path: map[string]string{"id": webhook, "delivery_id": delivery}, Body: apicall.JSON{"template": template},
+		Path: map[string]string{"id": webhook, "delivery_id": delivery}, Body: apicall.JSON{"template": tried.template, "filter": tried.filter},
 	})
 }
 
-func newPreview(template string, rendering *apicall.Unary[*orchv1.WebhookRendering]) preview {
+func newPreview(tried draft, rendering *apicall.Unary[*orchv1.WebhookRendering]) preview {
 	if rendering.Err() != nil {
 		return preview{Problem: cmp.Or(page.Problem(rendering.Err()), "The template was not rendered.")}
 	}
@@ -256,11 +272,20 @@ func newPreview(template string, rendering *apicall.Unary[*orchv1.WebhookRenderi
 		}
 		switch e.GetStage() {
 		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST: // The template is not rendered.
+		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_FILTER:
+			p.SourceTitle, p.Source = "Filter", show.CodeExcerpt(tried.filter, mark)
+			if a.GetFiltered() {
+				p.Problem = "The failing filter drops the request: it gets 204 and causes no event."
+			}
 		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT:
 			p.SourceTitle, p.Source = "Rendered text", show.CodeExcerpt(rendered, mark)
 		default:
-			p.SourceTitle, p.Source, p.Line = "Template", show.CodeExcerpt(template, mark), e.GetLine()
+			p.SourceTitle, p.Source, p.Line = "Template", show.CodeExcerpt(tried.template, mark), e.GetLine()
 		}
+		return p
+	}
+	if a.GetFiltered() {
+		p.Note = "The filter drops the request: it gets 204 and causes no event."
 		return p
 	}
 	if a.Handshake != nil {

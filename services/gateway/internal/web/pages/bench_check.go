@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// templateCheck compares a new template with the stored one over the last deliveries.
+// templateCheck compares a draft with the stored filter and template over the last deliveries.
 type templateCheck struct {
 	// Summary is "50 deliveries: 46 same, 1 changed, 3 mended, 0 broken".
 	Summary string
@@ -19,7 +19,7 @@ type templateCheck struct {
 	Rows    []checkRow
 }
 
-// checkRow is a delivery for which the templates differ.
+// checkRow is a delivery for which they differ.
 type checkRow struct {
 	Word, Class string
 	Delivery    deliveryRow
@@ -44,18 +44,22 @@ var (
 	checkClasses = []string{"failed", "crashed", "completed", "running", "cancelled", "pending"}
 )
 
-// checkTemplate renders the deliveries with the webhook's template and with a new one at once.
-func checkTemplate(r *page.Request, w *orchv1.Webhook, after string, deliveries []*orchv1.WebhookDelivery) *templateCheck {
+// checkDraft tries the deliveries with the stored filter and template and with a draft at once.
+func checkDraft(r *page.Request, webhook string, before, after draft, deliveries []*orchv1.WebhookDelivery) *templateCheck {
 	var calls []apicall.Call
 	olds, news := make([]*apicall.Unary[*orchv1.WebhookRendering], len(deliveries)), make([]*apicall.Unary[*orchv1.WebhookRendering], len(deliveries))
 	for i, d := range deliveries {
-		olds[i], news[i] = render(w.GetId(), w.GetTemplate(), d.GetId()), render(w.GetId(), after, d.GetId())
+		olds[i], news[i] = render(webhook, before, d.GetId()), render(webhook, after, d.GetId())
 		calls = append(calls, olds[i], news[i])
 	}
 	_ = r.Call(calls...) // Those without an answer are counted as not compared.
 	counts := make([]int, len(checkWords))
 	c := &templateCheck{}
+	filtered := 0
 	for i, d := range deliveries {
+		if news[i].Err() == nil && news[i].Result().GetFiltered() {
+			filtered++
+		}
 		row := compareRenderings(olds[i], news[i])
 		counts[row.rank]++
 		row.Word, row.Class, row.Delivery = checkWords[row.rank], checkClasses[row.rank], newDeliveryRow(r, d)
@@ -71,6 +75,9 @@ func checkTemplate(r *page.Request, w *orchv1.Webhook, after string, deliveries 
 			c.Summary += fmt.Sprintf(", %d %s", counts[rank], checkWords[rank])
 		}
 	}
+	if after.filter != "" {
+		c.Summary += fmt.Sprintf("; the filter drops %d", filtered)
+	}
 	switch {
 	case counts[checkBroken] > 0:
 		c.Kind = "bad"
@@ -82,12 +89,13 @@ func checkTemplate(r *page.Request, w *orchv1.Webhook, after string, deliveries 
 	return c
 }
 
-// compareRenderings classes what two templates make of one request.
+// compareRenderings classes what two drafts make of one request. A filter that drops the request because it failed has done what
+// the webhook's owner chose, so that is no error.
 func compareRenderings(before, after *apicall.Unary[*orchv1.WebhookRendering]) checkRow {
 	if before.Err() != nil || after.Err() != nil {
 		return checkRow{rank: checkUnknown, Text: cmp.Or(page.Problem(before.Err()), page.Problem(after.Err()))}
 	}
-	was, is := before.Result().GetError(), after.Result().GetError()
+	was, is := failureOf(before.Result()), failureOf(after.Result())
 	switch {
 	case was == nil && is != nil:
 		return checkRow{rank: checkBroken, Text: show.Line(is.GetMessage(), 200)}
@@ -96,9 +104,23 @@ func compareRenderings(before, after *apicall.Unary[*orchv1.WebhookRendering]) c
 	case was != nil:
 		return checkRow{rank: checkMended, Text: "was: " + show.Line(was.GetMessage(), 200)}
 	}
+	switch wasFiltered, isFiltered := before.Result().GetFiltered(), after.Result().GetFiltered(); {
+	case wasFiltered && !isFiltered:
+		return checkRow{rank: checkChanged, Text: "no longer filtered"}
+	case !wasFiltered && isFiltered:
+		return checkRow{rank: checkChanged, Text: "now filtered"}
+	}
 	differences := show.Differences(before.Result().GetEvent(), after.Result().GetEvent(), "$.id", "$.received")
 	if len(differences) == 0 {
 		return checkRow{rank: checkSame}
 	}
 	return checkRow{rank: checkChanged, Differences: differences}
+}
+
+// failureOf returns the error for which a request gets 400; nil for none.
+func failureOf(r *orchv1.WebhookRendering) *orchv1.WebhookRenderingError {
+	if r.GetFiltered() {
+		return nil
+	}
+	return r.GetError()
 }

@@ -187,10 +187,13 @@ func (v *deliveryView) failure(w *orchv1.Webhook, d *orchv1.WebhookDelivery) {
 		if d.GetRenderedTruncated() {
 			v.SourceNote = "The log has only the beginning of the text."
 		}
-	case d.GetReason() == "template":
+	case d.GetReason() == deliverylog.ReasonTemplate, d.GetReason() == deliverylog.ReasonFilter, d.GetReason() == deliverylog.ReasonFiltered:
 		v.SourceTitle, v.Source = "Template", show.Code(w.GetTemplate(), mark)
+		if d.GetReason() != deliverylog.ReasonTemplate {
+			v.SourceTitle, v.Source = "Filter", show.Code(w.GetFilter(), mark)
+		}
 		if d.GetReceived().AsTime().Before(w.GetUpdated().AsTime()) {
-			v.SourceNote = "The webhook has changed since: the template of that time may have been another."
+			v.SourceNote = "The webhook has changed since: its text of that time may have been another."
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
@@ -193,10 +194,14 @@ func outcomeTiles(r *page.Request, webhook string, counts []*orchv1.WebhookDeliv
 		class, label := "completed", "accepted"
 		link := r.To("webhooks", "webhook", webhook) + fmt.Sprintf("?from=-30d&status=%d", c.GetStatus())
 		if c.GetStatus() >= http.StatusBadRequest {
-			class, label = "failed", c.GetReason()
-			if label != "" {
-				link += "&reason=" + label
-			}
+			class, label = "failed", ""
+		}
+		if c.GetReason() != "" {
+			label = c.GetReason()
+			link += "&reason=" + label
+		}
+		if label == deliverylog.ReasonFiltered {
+			class = "cancelled"
 		}
 		if !isKnownStatus(c.GetStatus()) {
 			link = r.To("webhooks", "webhook", webhook) + "?from=-30d"
@@ -239,6 +244,10 @@ func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
 	if w.MaxSilence != nil {
 		silence = "after " + show.Duration(time.Duration(w.GetMaxSilence())*time.Second) + " without a request"
 	}
+	failing := ""
+	if w.Filter != nil {
+		failing = enumWord(w.GetFilterError())
+	}
 	return pairs(
 		pair{"Health", mark(webhookHealth(r, w))},
 		pair{"Signature", text(verification)},
@@ -246,6 +255,8 @@ func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
 		pair{"Silent", text(silence)},
 		pair{"API key", text(key)},
 		pair{"Deduplication", text(enumWord(w.GetDeduplication()))},
+		pair{"Filter", text(w.GetFilter())},
+		pair{"A failing filter", text(failing)},
 		pair{"Missing values", text(enumWord(w.GetUndefined()))},
 		pair{"Methods", text(cmp.Or(strings.Join(methods, ", "), "all"))},
 		pair{"Handshakes", text(strings.Join(handshakes, ", "))},

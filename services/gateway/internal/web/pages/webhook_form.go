@@ -26,6 +26,7 @@ import (
 type webhookFormView struct {
 	Title, Path, Back, Action, Button string
 	Name, Description, Template       string
+	Filter                            string
 	// New reports a webhook that does not exist yet; only then the form has a template.
 	New                      bool
 	Schemes, Deduplications  []choice
@@ -33,11 +34,11 @@ type webhookFormView struct {
 	SecretsHint              string
 	Requests, Seconds, Allow string
 	Topics, Silence          string
-	// Undefined, Methods and Handshakes are choices of the contract; Accounts are the service accounts.
-	Undefined, Methods, Handshakes, Accounts []choice
-	VerifyToken, VerifyTokenHint             string
-	Presets                                  presetsView
-	Problems                                 []string
+	// Undefined, FilterErrors, Methods and Handshakes are choices of the contract; Accounts are the service accounts.
+	Undefined, FilterErrors, Methods, Handshakes, Accounts []choice
+	VerifyToken, VerifyTokenHint                           string
+	Presets                                                presetsView
+	Problems                                               []string
 	// Invalid has the names of the fields that the server refused.
 	Invalid map[string]bool
 }
@@ -48,6 +49,7 @@ type webhookFields struct {
 	deduplication, requests, seconds, allow      string
 	topics, silence                              string
 	undefined, verifyToken, account              string
+	filter, filterError                          string
 	methods, handshakes                          []string
 	preset                                       string
 }
@@ -130,6 +132,7 @@ func fieldsOf(w *orchv1.Webhook) webhookFields {
 	f := webhookFields{
 		name: w.GetName(), description: w.GetDescription(), deduplication: enumWord(w.GetDeduplication()),
 		allow: strings.Join(w.GetAllowedIps(), "\n"), undefined: enumWord(w.GetUndefined()), account: w.GetServiceAccountId(),
+		filter: w.GetFilter(), filterError: enumWord(w.GetFilterError()),
 	}
 	for _, m := range w.GetMethods() {
 		f.methods = append(f.methods, enumWord(m))
@@ -156,6 +159,7 @@ func postedFields(r *page.Request) webhookFields {
 		secrets: newlines(r.Form.Get("secrets")), deduplication: r.Field("deduplication"),
 		requests: r.Field("requests"), seconds: r.Field("seconds"), allow: newlines(r.Field("allow")), preset: r.Field("preset"),
 		topics: newlines(r.Field("topics")), silence: r.Field("silence"), undefined: r.Field("undefined"), account: r.Field("account"),
+		filter: strings.TrimSpace(newlines(r.Form.Get("filter"))), filterError: r.Field("filter_error"),
 		verifyToken: r.Form.Get("verify_token"), methods: r.Form["methods"], handshakes: r.Form["handshakes"],
 	}
 }
@@ -166,11 +170,11 @@ func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n"
 // body is the form as the API has it. Verification that stays the same is not sent, so the server keeps all of it.
 func (f webhookFields) body(before *orchv1.Webhook) (apicall.JSON, error) {
 	body := apicall.JSON{
-		"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil, "max_silence": nil, "service_account_id": nil,
+		"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil, "max_silence": nil, "service_account_id": nil, "filter": nil,
 		"methods": append([]string{}, f.methods...), "handshakes": append([]string{}, f.handshakes...),
 	}
 	for name, value := range map[string]string{
-		"deduplication": f.deduplication, "undefined": f.undefined, "service_account_id": f.account,
+		"deduplication": f.deduplication, "undefined": f.undefined, "service_account_id": f.account, "filter": f.filter, "filter_error": f.filterError,
 		"verify_token": f.verifyToken, // Without one the stored token stays.
 	} {
 		if value != "" {
@@ -311,7 +315,7 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 	v := webhookFormView{
 		Title: "New webhook", Path: r.Path(), Back: r.To("webhooks"), Action: "webhook-create", Button: "Create the webhook", New: before == nil,
 		Name: f.name, Description: f.description, Template: f.template, Secrets: f.secrets,
-		Requests: f.requests, Seconds: f.seconds, Allow: f.allow, Topics: f.topics, Silence: f.silence, Invalid: map[string]bool{},
+		Requests: f.requests, Seconds: f.seconds, Allow: f.allow, Topics: f.topics, Silence: f.silence, Filter: f.filter, Invalid: map[string]bool{},
 	}
 	if before != nil {
 		v.Title, v.Back, v.Action, v.Button = "Settings of "+before.GetName(), r.To("webhooks", "webhook", before.GetId()), "webhook-edit", "Save the settings"
@@ -331,6 +335,7 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 		v.Deduplications = append(v.Deduplications, choice{Value: name, Title: name, Selected: name == f.deduplication})
 	}
 	v.Undefined = enumChoices(orchv1.WebhookUndefined(0).Descriptor(), cmp.Or(f.undefined, enumWord(orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_LENIENT)))
+	v.FilterErrors = enumChoices(orchv1.WebhookFilterError(0).Descriptor(), cmp.Or(f.filterError, enumWord(orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FAIL)))
 	v.Methods = enumChoices(orchv1.WebhookMethod(0).Descriptor(), f.methods...)
 	v.Handshakes = enumChoices(orchv1.WebhookHandshake(0).Descriptor(), f.handshakes...)
 	v.Accounts, v.VerifyToken = serviceAccountChoices(r, f.account), f.verifyToken

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"strings"
+
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -28,6 +30,9 @@ func webhookHealth(r *page.Request, w *orchv1.Webhook) markup.Markup {
 		if h.GetReason() != "" {
 			text += ", last for " + h.GetReason()
 		}
+	}
+	if h.GetFiltered() > 0 {
+		text = strings.TrimPrefix(text+", "+show.Count(h.GetFiltered())+" filtered", ", ")
 	}
 	return show.Health(enumWord(h.GetStatus()), unhealthy(w), clockOf(r).Time(h.GetSince()), text)
 }

@@ -79,6 +79,7 @@ func (p *webhookPreset) fill() webhookFields {
 	f := webhookFields{preset: p.GetName(), name: p.GetName(), template: p.template, scheme: p.scheme}
 	f.deduplication, _ = p.fields["deduplication"].(string)
 	f.undefined, _ = p.fields["undefined"].(string)
+	f.filter, _ = p.fields["filter"].(string)
 	f.methods, f.handshakes = texts(p.fields["methods"]), texts(p.fields["handshakes"])
 	if seconds, ok := p.fields["max_silence"].(float64); ok {
 		f.silence = strconv.FormatFloat(seconds, 'f', -1, 64)

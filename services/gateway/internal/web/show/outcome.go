@@ -14,7 +14,7 @@ func OutcomeClass(d *orchv1.WebhookDelivery) string {
 		return "crashed"
 	case d.GetStatus() >= 400:
 		return "failed"
-	case d.GetDuplicate():
+	case d.GetDuplicate(), d.GetReason() != "":
 		return "cancelled"
 	case d.Handshake != nil:
 		return "running"
@@ -25,7 +25,7 @@ func OutcomeClass(d *orchv1.WebhookDelivery) string {
 // OutcomeWord returns what became of a delivery in a word.
 func OutcomeWord(d *orchv1.WebhookDelivery) string {
 	switch {
-	case d.GetStatus() >= 400 && d.GetReason() != "":
+	case d.GetReason() != "":
 		return d.GetReason()
 	case d.GetStatus() >= 400:
 		return "failed"

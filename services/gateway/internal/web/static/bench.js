@@ -1,13 +1,14 @@
-// Renders the template 200 ms after the last key, and when another delivery is chosen. Keeps the numbers of the lines beside
+// Tries filter and template 200 ms after the last key, and when another delivery is chosen. Keeps the numbers of the lines beside
 // them, shows the line of an error, and offers to save only what was checked.
 import { fragment, swap } from "./swap.js";
 
 const form = document.querySelector("form[data-bench]");
-let timer = 0, current = null, shown = form?.elements.template.value;
+const draft = () => `${form.elements.filter.value}\n\n${form.elements.template.value}`;
+let timer = 0, current = null, shown = form && draft();
 
 async function preview() {
-  const template = form.elements.template.value;
-  if (template === shown) return;
+  const tried = draft();
+  if (tried === shown) return;
   current?.abort();
   const mine = current = new AbortController();
   const body = new URLSearchParams(new FormData(form));
@@ -15,7 +16,7 @@ async function preview() {
   try {
     const { ok, document: next } = await fragment(form.getAttribute("action"), { method: "POST", body, signal: mine.signal });
     if (ok && swap("preview", next)) {
-      shown = template;
+      shown = tried;
       showError();
     }
   } catch (error) {
@@ -49,16 +50,17 @@ if (form) {
   number();
   showError();
   form.elements.template.addEventListener("scroll", () => { numbers.scrollTop = form.elements.template.scrollTop; });
-  const checked = form.elements.template.value;
-  form.elements.template.addEventListener("input", () => {
+  const checked = draft();
+  const changed = () => {
     number();
     if (save) {
-      save.disabled = form.elements.template.value !== checked;
-      document.querySelector("[data-save-hint]").textContent = save.disabled ? "The template has changed since the check." : "Saves the template above.";
+      save.disabled = draft() !== checked;
+      document.querySelector("[data-save-hint]").textContent = save.disabled ? "Filter or template has changed since the check." : "Saves filter and template above.";
     }
     clearTimeout(timer);
     timer = setTimeout(preview, 200);
-  });
+  };
+  for (const name of ["filter", "template"]) form.elements[name].addEventListener("input", changed);
   form.elements.delivery?.addEventListener("change", () => {
     const address = new URL(location.href);
     address.searchParams.set("delivery", form.elements.delivery.value);

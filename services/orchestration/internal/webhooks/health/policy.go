@@ -56,6 +56,7 @@ func (p Policy) Count(w *orchv1.WebhookWatch, t *orchv1.WebhookTraffic, now time
 	w.Name = t.GetName()
 	w.Requests += t.GetRequests()
 	w.Failures += t.GetFailures()
+	w.Filtered += t.GetFiltered()
 	if w.LastDelivery == nil || last.After(w.GetLastDelivery().AsTime()) {
 		w.LastDelivery = timestamppb.New(last)
 	}
@@ -155,13 +156,13 @@ func (p Policy) endWindow(w *orchv1.WebhookWatch, at time.Time) []Transition {
 	if w.Window != nil && statusOf(w) == failing && w.GetRequests() > 0 && !p.exceeded(w) {
 		changes = append(changes, p.change(w, healthy, w.GetWindow().AsTime().Add(p.Window)))
 	}
-	w.Window, w.Requests, w.Failures = timestamppb.New(start), 0, 0
+	w.Window, w.Requests, w.Failures, w.Filtered = timestamppb.New(start), 0, 0, 0
 	return changes
 }
 
-// exceeded reports whether the current window exceeds the thresholds.
+// exceeded reports whether the current window exceeds the thresholds. Filtered requests say nothing about the others.
 func (p Policy) exceeded(w *orchv1.WebhookWatch) bool {
-	return w.GetFailures() >= max(p.Failures, 1) && float64(w.GetFailures()) >= p.Share*float64(w.GetRequests())
+	return w.GetFailures() >= max(p.Failures, 1) && float64(w.GetFailures()) >= p.Share*float64(w.GetRequests()-w.GetFiltered())
 }
 
 func (p Policy) change(w *orchv1.WebhookWatch, to orchv1.WebhookHealthStatus, at time.Time) Transition {

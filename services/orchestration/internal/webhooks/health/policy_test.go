@@ -254,3 +254,20 @@ func TestHealthIsShownFromTheFirstRequest(t *testing.T) {
 		})
 	}
 }
+
+// TestFilteredRequestsDoNotHideFailures, and they are none.
+func TestFilteredRequestsDoNotHideFailures(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	count := func(after time.Duration, requests, failures, filtered int64) string {
+		traffic := f.traffic(after, requests, failures)
+		traffic.Filtered = filtered
+		return words(policy.Count(f.watch, traffic, begin.Add(after)))
+	}
+	require.Equal(t, "healthy", count(0, 1000, 0, 1000))
+	require.EqualValues(t, 1000, policy.Show(f.watch, begin).GetFiltered())
+	require.Equal(t, "failing", count(time.Minute, 9, 5, 0), "five of nine others fail")
+	require.EqualValues(t, 1000, policy.Show(f.watch, begin.Add(time.Minute)).GetFiltered())
+	require.Equal(t, "healthy", count(5*time.Minute, 20, 5, 5)+f.examine(10*time.Minute))
+	require.Zero(t, policy.Show(f.watch, begin.Add(10*time.Minute)).GetFiltered())
+}

@@ -11,7 +11,7 @@ import (
 func (p Policy) Show(w *orchv1.WebhookWatch, now time.Time) *orchv1.WebhookHealth {
 	out := &orchv1.WebhookHealth{Status: statusOf(w), Since: w.GetSince(), LastDelivery: w.GetLastDelivery()}
 	if w.GetWindow() != nil && w.GetWindow().AsTime().Equal(now.Truncate(p.Window)) {
-		out.Requests, out.Failures = w.GetRequests(), w.GetFailures()
+		out.Requests, out.Failures, out.Filtered = w.GetRequests(), w.GetFailures(), w.GetFiltered()
 	}
 	if out.Status == unknown && w.GetLastDelivery() != nil {
 		out.Status = failing
