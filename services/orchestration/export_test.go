@@ -14,6 +14,6 @@ func (o *Orchestration) Parts() (*store.Store, *outbox.Relay) { return o.store, 
 // RunMonitor returns another monitor of runs, by a clock of the test.
 func (o *Orchestration) RunMonitor(every time.Duration, elapsed func() time.Duration) *liveness.Monitor {
 	deps := o.runMonitor.MonitorDeps
-	deps.Every, deps.Elapsed = every, elapsed
+	deps.Every, deps.Elapsed, deps.Registry = every, elapsed, nil
 	return liveness.NewMonitor(deps)
 }

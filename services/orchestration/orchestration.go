@@ -258,7 +258,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
 		EndTaskRuns: o.tasks.EndOf, FindQueue: pools.FindQueue, PoolType: pools.PoolType,
 		Waiting:           waitingRunNotifier(feeds.WaitingRuns(deps.Broker), o.log),
-		CancellingTimeout: cfg.Cancellations.Timeout, CleanUp: pools.CleanUp,
+		CancellingTimeout: cfg.Cancellations.Timeout, CleanUp: pools.CleanUp, Registry: deps.Registry,
 	})
 	o.graphs = graph.New(o.store, o.runs.States)
 	o.background = newBackgroundMetrics(deps.Registry)
@@ -273,7 +273,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.runTimeouts = liveness.New(o.store, cfg.Vocabulary, flush)
 	o.runMonitor = liveness.NewMonitor(liveness.MonitorDeps{
-		Store: o.store, Runs: o.runs, Events: o.events, Timeouts: o.runTimeouts, Every: cfg.Timers.RunMonitor, Log: o.log,
+		Store: o.store, Runs: o.runs, Events: o.events, Timeouts: o.runTimeouts, Every: cfg.Timers.RunMonitor, Registry: deps.Registry, Log: o.log,
 		Stored: func(ctx context.Context) error {
 			if err := deps.Broker.Healthy(); err != nil {
 				return err

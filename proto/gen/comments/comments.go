@@ -4003,6 +4003,12 @@ func Of(fullName string) string {
 		return "The name of the work pool."
 	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest.query":
 		return "The selection."
+	case "orch.v1.ReadWorkPoolDepthRequest.name":
+		return "Name of the work pool."
+	case "orch.v1.ReadWorkPoolQueueDepthRequest.name":
+		return "Name of the work queue."
+	case "orch.v1.ReadWorkPoolQueueDepthRequest.work_pool_name":
+		return "Name of the work pool."
 	case "orch.v1.ReadWorkPoolQueueRequest":
 		return "ReadWorkPoolQueueRequest is the request of the rpc of that name."
 	case "orch.v1.ReadWorkPoolQueueRequest.name":
@@ -6481,6 +6487,16 @@ func Of(fullName string) string {
 		return "Status of the webhook, and when it began."
 	case "orch.v1.WebhookWatch.window":
 		return "Start of the current window, and its requests."
+	case "orch.v1.WorkDepth":
+		return "WorkDepth is the number of runs of a work pool or of a queue."
+	case "orch.v1.WorkDepth.demand":
+		return "Sum of the three numbers: the runs that need a worker."
+	case "orch.v1.WorkDepth.pending":
+		return "Number of pending runs, which workers have claimed."
+	case "orch.v1.WorkDepth.running":
+		return "Number of running runs."
+	case "orch.v1.WorkDepth.waiting":
+		return "Number of runs whose scheduled time has come and that no worker has claimed, at most 10,000; 0 for what is paused."
 	case "orch.v1.WorkPool":
 		return "WorkPool is a group of workers of one type, with queues of runs for them."
 	case "orch.v1.WorkPool.active_slots":
@@ -6607,8 +6623,12 @@ func Of(fullName string) string {
 		return "Read a work pool. Returns the pool with this name, or 404."
 	case "orch.v1.WorkPoolService.ReadWorkPoolConcurrencyStatus":
 		return "Read the slots of a work pool. Returns a page of its queues with the runs that hold slots."
+	case "orch.v1.WorkPoolService.ReadWorkPoolDepth":
+		return "Read the depth of a work pool. Counts the runs of its queues that wait for a worker or execute, for autoscalers."
 	case "orch.v1.WorkPoolService.ReadWorkPoolQueue":
 		return "Read a queue of a work pool. Returns the queue with this name, or 404."
+	case "orch.v1.WorkPoolService.ReadWorkPoolQueueDepth":
+		return "Read the depth of a queue. Counts its runs that wait for a worker or execute, for autoscalers."
 	case "orch.v1.WorkPoolService.ReadWorkPoolQueues":
 		return "Filter the queues of a work pool. Returns a page of the queues that match, by priority."
 	case "orch.v1.WorkPoolService.ReadWorkPools":

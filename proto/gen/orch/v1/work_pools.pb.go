@@ -3230,6 +3230,178 @@ func (x *ConnectWorkerResponse) GetWorkQueues() []*WorkQueue {
 	return nil
 }
 
+// WorkDepth is the number of runs of a work pool or of a queue.
+type WorkDepth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of runs whose scheduled time has come and that no worker has claimed, at most 10,000; 0 for what is paused.
+	Waiting int64 `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Number of pending runs, which workers have claimed.
+	Pending int64 `protobuf:"varint,2,opt,name=pending,proto3" json:"pending,omitempty"`
+	// Number of running runs.
+	Running int64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
+	// Sum of the three numbers: the runs that need a worker.
+	Demand        int64 `protobuf:"varint,4,opt,name=demand,proto3" json:"demand,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkDepth) Reset() {
+	*x = WorkDepth{}
+	mi := &file_orch_v1_work_pools_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkDepth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkDepth) ProtoMessage() {}
+
+func (x *WorkDepth) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_work_pools_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkDepth.ProtoReflect.Descriptor instead.
+func (*WorkDepth) Descriptor() ([]byte, []int) {
+	return file_orch_v1_work_pools_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *WorkDepth) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *WorkDepth) GetPending() int64 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
+func (x *WorkDepth) GetRunning() int64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *WorkDepth) GetDemand() int64 {
+	if x != nil {
+		return x.Demand
+	}
+	return 0
+}
+
+type ReadWorkPoolDepthRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the work pool.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadWorkPoolDepthRequest) Reset() {
+	*x = ReadWorkPoolDepthRequest{}
+	mi := &file_orch_v1_work_pools_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadWorkPoolDepthRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadWorkPoolDepthRequest) ProtoMessage() {}
+
+func (x *ReadWorkPoolDepthRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_work_pools_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadWorkPoolDepthRequest.ProtoReflect.Descriptor instead.
+func (*ReadWorkPoolDepthRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_work_pools_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ReadWorkPoolDepthRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ReadWorkPoolQueueDepthRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the work pool.
+	WorkPoolName string `protobuf:"bytes,1,opt,name=work_pool_name,json=workPoolName,proto3" json:"work_pool_name,omitempty"`
+	// Name of the work queue.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadWorkPoolQueueDepthRequest) Reset() {
+	*x = ReadWorkPoolQueueDepthRequest{}
+	mi := &file_orch_v1_work_pools_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadWorkPoolQueueDepthRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadWorkPoolQueueDepthRequest) ProtoMessage() {}
+
+func (x *ReadWorkPoolQueueDepthRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_work_pools_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadWorkPoolQueueDepthRequest.ProtoReflect.Descriptor instead.
+func (*ReadWorkPoolQueueDepthRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_work_pools_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ReadWorkPoolQueueDepthRequest) GetWorkPoolName() string {
+	if x != nil {
+		return x.WorkPoolName
+	}
+	return ""
+}
+
+func (x *ReadWorkPoolQueueDepthRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 var File_orch_v1_work_pools_proto protoreflect.FileDescriptor
 
 const file_orch_v1_work_pools_proto_rawDesc = "" +
@@ -3534,7 +3706,17 @@ const file_orch_v1_work_pools_proto_rawDesc = "" +
 	"\x15ConnectWorkerResponse\x12.\n" +
 	"\twork_pool\x18\x01 \x01(\v2\x11.orch.v1.WorkPoolR\bworkPool\x123\n" +
 	"\vwork_queues\x18\x02 \x03(\v2\x12.orch.v1.WorkQueueR\n" +
-	"workQueues*\x8b\x01\n" +
+	"workQueues\"\x91\x01\n" +
+	"\tWorkDepth\x12 \n" +
+	"\awaiting\x18\x01 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\awaiting\x12 \n" +
+	"\apending\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\apending\x12 \n" +
+	"\arunning\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\arunning\x12\x1e\n" +
+	"\x06demand\x18\x04 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x06demand\".\n" +
+	"\x18ReadWorkPoolDepthRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"Y\n" +
+	"\x1dReadWorkPoolQueueDepthRequest\x12$\n" +
+	"\x0ework_pool_name\x18\x01 \x01(\tR\fworkPoolName\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name*\x8b\x01\n" +
 	"\x0eWorkPoolStatus\x12 \n" +
 	"\x1cWORK_POOL_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16WORK_POOL_STATUS_READY\x10\x01\x12\x1e\n" +
@@ -3543,7 +3725,7 @@ const file_orch_v1_work_pools_proto_rawDesc = "" +
 	"\fWorkerStatus\x12\x1d\n" +
 	"\x19WORKER_STATUS_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14WORKER_STATUS_ONLINE\x10\x01\x12\x19\n" +
-	"\x15WORKER_STATUS_OFFLINE\x10\x022\x91\x14\n" +
+	"\x15WORKER_STATUS_OFFLINE\x10\x022\xba\x16\n" +
 	"\x0fWorkPoolService\x12~\n" +
 	"\x0eCreateWorkPool\x12\x1e.orch.v1.CreateWorkPoolRequest\x1a\x11.orch.v1.WorkPool\"9\xe2\xf3\x18\x16\b\xc9\x01\"\x11manage_work_pools\x82\xd3\xe4\x93\x02\x19:\twork_pool\"\f/work_pools/\x12\x8a\x01\n" +
 	"\rReadWorkPools\x12\x1d.orch.v1.ReadWorkPoolsRequest\x1a\x15.orch.v1.WorkPoolList\"C\xe2\xf3\x18\x12\x18\x01\"\x0esee_work_pools\x82\xd3\xe4\x93\x02':\x05queryb\n" +
@@ -3552,12 +3734,14 @@ const file_orch_v1_work_pools_proto_rawDesc = "" +
 	"\fReadWorkPool\x12\x1c.orch.v1.ReadWorkPoolRequest\x1a\x11.orch.v1.WorkPool\".\xe2\xf3\x18\x10\"\x0esee_work_pools\x82\xd3\xe4\x93\x02\x14\x12\x12/work_pools/{name}\x12\x89\x01\n" +
 	"\x0eUpdateWorkPool\x12\x1e.orch.v1.UpdateWorkPoolRequest\x1a\x16.google.protobuf.Empty\"?\xe2\xf3\x18\x16\b\xcc\x01\"\x11manage_work_pools\x82\xd3\xe4\x93\x02\x1f:\twork_pool2\x12/work_pools/{name}\x12~\n" +
 	"\x0eDeleteWorkPool\x12\x1e.orch.v1.DeleteWorkPoolRequest\x1a\x16.google.protobuf.Empty\"4\xe2\xf3\x18\x16\b\xcc\x01\"\x11manage_work_pools\x82\xd3\xe4\x93\x02\x14*\x12/work_pools/{name}\x12\xbe\x01\n" +
-	"\x1dReadWorkPoolConcurrencyStatus\x12-.orch.v1.ReadWorkPoolConcurrencyStatusRequest\x1a\".orch.v1.WorkPoolConcurrencyStatus\"J\xe2\xf3\x18\x12\x18\x01\"\x0esee_work_pools\x82\xd3\xe4\x93\x02.:\x05query\"%/work_pools/{name}/concurrency_status\x12\xb3\x01\n" +
+	"\x1dReadWorkPoolConcurrencyStatus\x12-.orch.v1.ReadWorkPoolConcurrencyStatusRequest\x1a\".orch.v1.WorkPoolConcurrencyStatus\"J\xe2\xf3\x18\x12\x18\x01\"\x0esee_work_pools\x82\xd3\xe4\x93\x02.:\x05query\"%/work_pools/{name}/concurrency_status\x12\x80\x01\n" +
+	"\x11ReadWorkPoolDepth\x12!.orch.v1.ReadWorkPoolDepthRequest\x1a\x12.orch.v1.WorkDepth\"4\xe2\xf3\x18\x10\"\x0esee_work_pools\x82\xd3\xe4\x93\x02\x1a\x12\x18/work_pools/{name}/depth\x12\xb3\x01\n" +
 	"\x14GetScheduledFlowRuns\x12$.orch.v1.GetScheduledFlowRunsRequest\x1a\x1a.orch.v1.WorkerFlowRunList\"Y\xe2\xf3\x18\x11\x18\x01\"\rwrite_workers\x82\xd3\xe4\x93\x02>:\x05queryb\tflow_runs\"*/work_pools/{name}/get_scheduled_flow_runs\x12\xa2\x01\n" +
 	"\x13CreateWorkPoolQueue\x12#.orch.v1.CreateWorkPoolQueueRequest\x1a\x12.orch.v1.WorkQueue\"R\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_work_queues\x82\xd3\xe4\x93\x021:\n" +
 	"work_queue\"#/work_pools/{work_pool_name}/queues\x12\xaf\x01\n" +
 	"\x12ReadWorkPoolQueues\x12\".orch.v1.ReadWorkPoolQueuesRequest\x1a\x16.orch.v1.WorkQueueList\"]\xe2\xf3\x18\x13\x18\x01\"\x0fsee_work_queues\x82\xd3\xe4\x93\x02@:\x05queryb\vwork_queues\"*/work_pools/{work_pool_name}/queues/filter\x12\x93\x01\n" +
-	"\x11ReadWorkPoolQueue\x12!.orch.v1.ReadWorkPoolQueueRequest\x1a\x12.orch.v1.WorkQueue\"G\xe2\xf3\x18\x11\"\x0fsee_work_queues\x82\xd3\xe4\x93\x02,\x12*/work_pools/{work_pool_name}/queues/{name}\x12\xad\x01\n" +
+	"\x11ReadWorkPoolQueue\x12!.orch.v1.ReadWorkPoolQueueRequest\x1a\x12.orch.v1.WorkQueue\"G\xe2\xf3\x18\x11\"\x0fsee_work_queues\x82\xd3\xe4\x93\x02,\x12*/work_pools/{work_pool_name}/queues/{name}\x12\xa3\x01\n" +
+	"\x16ReadWorkPoolQueueDepth\x12&.orch.v1.ReadWorkPoolQueueDepthRequest\x1a\x12.orch.v1.WorkDepth\"M\xe2\xf3\x18\x11\"\x0fsee_work_queues\x82\xd3\xe4\x93\x022\x120/work_pools/{work_pool_name}/queues/{name}/depth\x12\xad\x01\n" +
 	"\x13UpdateWorkPoolQueue\x12#.orch.v1.UpdateWorkPoolQueueRequest\x1a\x16.google.protobuf.Empty\"Y\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_work_queues\x82\xd3\xe4\x93\x028:\n" +
 	"work_queue2*/work_pools/{work_pool_name}/queues/{name}\x12\xa1\x01\n" +
 	"\x13DeleteWorkPoolQueue\x12#.orch.v1.DeleteWorkPoolQueueRequest\x1a\x16.google.protobuf.Empty\"M\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_work_queues\x82\xd3\xe4\x93\x02,**/work_pools/{work_pool_name}/queues/{name}\x12\xa3\x01\n" +
@@ -3585,7 +3769,7 @@ func file_orch_v1_work_pools_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_work_pools_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_orch_v1_work_pools_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_orch_v1_work_pools_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_orch_v1_work_pools_proto_goTypes = []any{
 	(WorkPoolStatus)(0),                          // 0: orch.v1.WorkPoolStatus
 	(WorkerStatus)(0),                            // 1: orch.v1.WorkerStatus
@@ -3633,88 +3817,91 @@ var file_orch_v1_work_pools_proto_goTypes = []any{
 	(*ReadWorkPoolTypesRequest)(nil),             // 43: orch.v1.ReadWorkPoolTypesRequest
 	(*ConnectWorkerRequest)(nil),                 // 44: orch.v1.ConnectWorkerRequest
 	(*ConnectWorkerResponse)(nil),                // 45: orch.v1.ConnectWorkerResponse
-	(*timestamppb.Timestamp)(nil),                // 46: google.protobuf.Timestamp
-	(*WorkPoolFilter)(nil),                       // 47: orch.v1.WorkPoolFilter
-	(*PageLimit)(nil),                            // 48: orch.v1.PageLimit
-	(*FlowRunSlotSummary)(nil),                   // 49: orch.v1.FlowRunSlotSummary
-	(*FlowRunPolicy)(nil),                        // 50: orch.v1.FlowRunPolicy
-	(*Labels)(nil),                               // 51: orch.v1.Labels
-	(StateType)(0),                               // 52: orch.v1.StateType
-	(*CreatedBy)(nil),                            // 53: orch.v1.CreatedBy
-	(*State)(nil),                                // 54: orch.v1.State
-	(Operator)(0),                                // 55: orch.v1.Operator
-	(*TimeFilter)(nil),                           // 56: orch.v1.TimeFilter
-	(*WorkQueueFilter)(nil),                      // 57: orch.v1.WorkQueueFilter
-	(*fieldmaskpb.FieldMask)(nil),                // 58: google.protobuf.FieldMask
-	(*WorkQueueCreate)(nil),                      // 59: orch.v1.WorkQueueCreate
-	(*WorkQueueUpdate)(nil),                      // 60: orch.v1.WorkQueueUpdate
-	(*WorkQueue)(nil),                            // 61: orch.v1.WorkQueue
-	(*CountResponse)(nil),                        // 62: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                        // 63: google.protobuf.Empty
-	(*WorkQueueList)(nil),                        // 64: orch.v1.WorkQueueList
+	(*WorkDepth)(nil),                            // 46: orch.v1.WorkDepth
+	(*ReadWorkPoolDepthRequest)(nil),             // 47: orch.v1.ReadWorkPoolDepthRequest
+	(*ReadWorkPoolQueueDepthRequest)(nil),        // 48: orch.v1.ReadWorkPoolQueueDepthRequest
+	(*timestamppb.Timestamp)(nil),                // 49: google.protobuf.Timestamp
+	(*WorkPoolFilter)(nil),                       // 50: orch.v1.WorkPoolFilter
+	(*PageLimit)(nil),                            // 51: orch.v1.PageLimit
+	(*FlowRunSlotSummary)(nil),                   // 52: orch.v1.FlowRunSlotSummary
+	(*FlowRunPolicy)(nil),                        // 53: orch.v1.FlowRunPolicy
+	(*Labels)(nil),                               // 54: orch.v1.Labels
+	(StateType)(0),                               // 55: orch.v1.StateType
+	(*CreatedBy)(nil),                            // 56: orch.v1.CreatedBy
+	(*State)(nil),                                // 57: orch.v1.State
+	(Operator)(0),                                // 58: orch.v1.Operator
+	(*TimeFilter)(nil),                           // 59: orch.v1.TimeFilter
+	(*WorkQueueFilter)(nil),                      // 60: orch.v1.WorkQueueFilter
+	(*fieldmaskpb.FieldMask)(nil),                // 61: google.protobuf.FieldMask
+	(*WorkQueueCreate)(nil),                      // 62: orch.v1.WorkQueueCreate
+	(*WorkQueueUpdate)(nil),                      // 63: orch.v1.WorkQueueUpdate
+	(*WorkQueue)(nil),                            // 64: orch.v1.WorkQueue
+	(*CountResponse)(nil),                        // 65: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                        // 66: google.protobuf.Empty
+	(*WorkQueueList)(nil),                        // 67: orch.v1.WorkQueueList
 }
 var file_orch_v1_work_pools_proto_depIdxs = []int32{
-	46, // 0: orch.v1.WorkPool.created:type_name -> google.protobuf.Timestamp
-	46, // 1: orch.v1.WorkPool.updated:type_name -> google.protobuf.Timestamp
+	49, // 0: orch.v1.WorkPool.created:type_name -> google.protobuf.Timestamp
+	49, // 1: orch.v1.WorkPool.updated:type_name -> google.protobuf.Timestamp
 	0,  // 2: orch.v1.WorkPool.status:type_name -> orch.v1.WorkPoolStatus
 	2,  // 3: orch.v1.WorkPool.storage_configuration:type_name -> orch.v1.WorkPoolStorageConfiguration
 	4,  // 4: orch.v1.WorkPool.priorities:type_name -> orch.v1.WorkQueuePriority
-	46, // 5: orch.v1.WorkPool.status_event_time:type_name -> google.protobuf.Timestamp
+	49, // 5: orch.v1.WorkPool.status_event_time:type_name -> google.protobuf.Timestamp
 	2,  // 6: orch.v1.WorkPoolCreate.storage_configuration:type_name -> orch.v1.WorkPoolStorageConfiguration
 	2,  // 7: orch.v1.WorkPoolUpdate.storage_configuration:type_name -> orch.v1.WorkPoolStorageConfiguration
 	3,  // 8: orch.v1.WorkPoolList.work_pools:type_name -> orch.v1.WorkPool
-	47, // 9: orch.v1.WorkPoolQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	48, // 10: orch.v1.WorkPoolQuery.limit:type_name -> orch.v1.PageLimit
-	47, // 11: orch.v1.WorkPoolCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	48, // 12: orch.v1.WorkPoolSlotQuery.limit:type_name -> orch.v1.PageLimit
-	49, // 13: orch.v1.WorkQueueConcurrencyStatusDetail.flow_runs:type_name -> orch.v1.FlowRunSlotSummary
+	50, // 9: orch.v1.WorkPoolQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	51, // 10: orch.v1.WorkPoolQuery.limit:type_name -> orch.v1.PageLimit
+	50, // 11: orch.v1.WorkPoolCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	51, // 12: orch.v1.WorkPoolSlotQuery.limit:type_name -> orch.v1.PageLimit
+	52, // 13: orch.v1.WorkQueueConcurrencyStatusDetail.flow_runs:type_name -> orch.v1.FlowRunSlotSummary
 	11, // 14: orch.v1.WorkPoolConcurrencyStatus.queues:type_name -> orch.v1.WorkQueueConcurrencyStatusDetail
-	46, // 15: orch.v1.ScheduledFlowRunQuery.scheduled_before:type_name -> google.protobuf.Timestamp
-	46, // 16: orch.v1.ScheduledFlowRunQuery.scheduled_after:type_name -> google.protobuf.Timestamp
-	48, // 17: orch.v1.ScheduledFlowRunQuery.limit:type_name -> orch.v1.PageLimit
+	49, // 15: orch.v1.ScheduledFlowRunQuery.scheduled_before:type_name -> google.protobuf.Timestamp
+	49, // 16: orch.v1.ScheduledFlowRunQuery.scheduled_after:type_name -> google.protobuf.Timestamp
+	51, // 17: orch.v1.ScheduledFlowRunQuery.limit:type_name -> orch.v1.PageLimit
 	16, // 18: orch.v1.WorkerFlowRunResponse.flow_run:type_name -> orch.v1.WorkerFlowRun
 	14, // 19: orch.v1.WorkerFlowRunList.flow_runs:type_name -> orch.v1.WorkerFlowRunResponse
-	46, // 20: orch.v1.WorkerFlowRun.created:type_name -> google.protobuf.Timestamp
-	46, // 21: orch.v1.WorkerFlowRun.updated:type_name -> google.protobuf.Timestamp
-	50, // 22: orch.v1.WorkerFlowRun.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	51, // 23: orch.v1.WorkerFlowRun.labels:type_name -> orch.v1.Labels
-	52, // 24: orch.v1.WorkerFlowRun.state_type:type_name -> orch.v1.StateType
-	46, // 25: orch.v1.WorkerFlowRun.expected_start_time:type_name -> google.protobuf.Timestamp
-	46, // 26: orch.v1.WorkerFlowRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
-	46, // 27: orch.v1.WorkerFlowRun.start_time:type_name -> google.protobuf.Timestamp
-	46, // 28: orch.v1.WorkerFlowRun.end_time:type_name -> google.protobuf.Timestamp
-	53, // 29: orch.v1.WorkerFlowRun.created_by:type_name -> orch.v1.CreatedBy
-	54, // 30: orch.v1.WorkerFlowRun.state:type_name -> orch.v1.State
-	46, // 31: orch.v1.Worker.created:type_name -> google.protobuf.Timestamp
-	46, // 32: orch.v1.Worker.updated:type_name -> google.protobuf.Timestamp
-	46, // 33: orch.v1.Worker.last_heartbeat_time:type_name -> google.protobuf.Timestamp
+	49, // 20: orch.v1.WorkerFlowRun.created:type_name -> google.protobuf.Timestamp
+	49, // 21: orch.v1.WorkerFlowRun.updated:type_name -> google.protobuf.Timestamp
+	53, // 22: orch.v1.WorkerFlowRun.empirical_policy:type_name -> orch.v1.FlowRunPolicy
+	54, // 23: orch.v1.WorkerFlowRun.labels:type_name -> orch.v1.Labels
+	55, // 24: orch.v1.WorkerFlowRun.state_type:type_name -> orch.v1.StateType
+	49, // 25: orch.v1.WorkerFlowRun.expected_start_time:type_name -> google.protobuf.Timestamp
+	49, // 26: orch.v1.WorkerFlowRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
+	49, // 27: orch.v1.WorkerFlowRun.start_time:type_name -> google.protobuf.Timestamp
+	49, // 28: orch.v1.WorkerFlowRun.end_time:type_name -> google.protobuf.Timestamp
+	56, // 29: orch.v1.WorkerFlowRun.created_by:type_name -> orch.v1.CreatedBy
+	57, // 30: orch.v1.WorkerFlowRun.state:type_name -> orch.v1.State
+	49, // 31: orch.v1.Worker.created:type_name -> google.protobuf.Timestamp
+	49, // 32: orch.v1.Worker.updated:type_name -> google.protobuf.Timestamp
+	49, // 33: orch.v1.Worker.last_heartbeat_time:type_name -> google.protobuf.Timestamp
 	1,  // 34: orch.v1.Worker.status:type_name -> orch.v1.WorkerStatus
 	17, // 35: orch.v1.WorkerList.workers:type_name -> orch.v1.Worker
-	55, // 36: orch.v1.WorkerFilter.operator:type_name -> orch.v1.Operator
-	56, // 37: orch.v1.WorkerFilter.last_heartbeat_time:type_name -> orch.v1.TimeFilter
+	58, // 36: orch.v1.WorkerFilter.operator:type_name -> orch.v1.Operator
+	59, // 37: orch.v1.WorkerFilter.last_heartbeat_time:type_name -> orch.v1.TimeFilter
 	21, // 38: orch.v1.WorkerFilter.status:type_name -> orch.v1.WorkerFilterStatus
 	1,  // 39: orch.v1.WorkerStatusList.values:type_name -> orch.v1.WorkerStatus
 	20, // 40: orch.v1.WorkerFilterStatus.any_:type_name -> orch.v1.WorkerStatusList
 	20, // 41: orch.v1.WorkerFilterStatus.not_any_:type_name -> orch.v1.WorkerStatusList
 	19, // 42: orch.v1.WorkerQuery.workers:type_name -> orch.v1.WorkerFilter
-	48, // 43: orch.v1.WorkerQuery.limit:type_name -> orch.v1.PageLimit
-	57, // 44: orch.v1.WorkPoolQueueQuery.work_queues:type_name -> orch.v1.WorkQueueFilter
-	48, // 45: orch.v1.WorkPoolQueueQuery.limit:type_name -> orch.v1.PageLimit
+	51, // 43: orch.v1.WorkerQuery.limit:type_name -> orch.v1.PageLimit
+	60, // 44: orch.v1.WorkPoolQueueQuery.work_queues:type_name -> orch.v1.WorkQueueFilter
+	51, // 45: orch.v1.WorkPoolQueueQuery.limit:type_name -> orch.v1.PageLimit
 	5,  // 46: orch.v1.CreateWorkPoolRequest.work_pool:type_name -> orch.v1.WorkPoolCreate
 	8,  // 47: orch.v1.ReadWorkPoolsRequest.query:type_name -> orch.v1.WorkPoolQuery
 	9,  // 48: orch.v1.CountWorkPoolsRequest.query:type_name -> orch.v1.WorkPoolCountQuery
 	6,  // 49: orch.v1.UpdateWorkPoolRequest.work_pool:type_name -> orch.v1.WorkPoolUpdate
-	58, // 50: orch.v1.UpdateWorkPoolRequest.update_mask:type_name -> google.protobuf.FieldMask
+	61, // 50: orch.v1.UpdateWorkPoolRequest.update_mask:type_name -> google.protobuf.FieldMask
 	10, // 51: orch.v1.ReadWorkPoolConcurrencyStatusRequest.query:type_name -> orch.v1.WorkPoolSlotQuery
 	13, // 52: orch.v1.GetScheduledFlowRunsRequest.query:type_name -> orch.v1.ScheduledFlowRunQuery
-	59, // 53: orch.v1.CreateWorkPoolQueueRequest.work_queue:type_name -> orch.v1.WorkQueueCreate
+	62, // 53: orch.v1.CreateWorkPoolQueueRequest.work_queue:type_name -> orch.v1.WorkQueueCreate
 	23, // 54: orch.v1.ReadWorkPoolQueuesRequest.query:type_name -> orch.v1.WorkPoolQueueQuery
-	60, // 55: orch.v1.UpdateWorkPoolQueueRequest.work_queue:type_name -> orch.v1.WorkQueueUpdate
-	58, // 56: orch.v1.UpdateWorkPoolQueueRequest.update_mask:type_name -> google.protobuf.FieldMask
+	63, // 55: orch.v1.UpdateWorkPoolQueueRequest.work_queue:type_name -> orch.v1.WorkQueueUpdate
+	61, // 56: orch.v1.UpdateWorkPoolQueueRequest.update_mask:type_name -> google.protobuf.FieldMask
 	24, // 57: orch.v1.WorkerHeartbeatRequest.heartbeat:type_name -> orch.v1.Heartbeat
 	22, // 58: orch.v1.ReadWorkersRequest.query:type_name -> orch.v1.WorkerQuery
 	3,  // 59: orch.v1.ConnectWorkerResponse.work_pool:type_name -> orch.v1.WorkPool
-	61, // 60: orch.v1.ConnectWorkerResponse.work_queues:type_name -> orch.v1.WorkQueue
+	64, // 60: orch.v1.ConnectWorkerResponse.work_queues:type_name -> orch.v1.WorkQueue
 	26, // 61: orch.v1.WorkPoolService.CreateWorkPool:input_type -> orch.v1.CreateWorkPoolRequest
 	27, // 62: orch.v1.WorkPoolService.ReadWorkPools:input_type -> orch.v1.ReadWorkPoolsRequest
 	28, // 63: orch.v1.WorkPoolService.CountWorkPools:input_type -> orch.v1.CountWorkPoolsRequest
@@ -3722,39 +3909,43 @@ var file_orch_v1_work_pools_proto_depIdxs = []int32{
 	30, // 65: orch.v1.WorkPoolService.UpdateWorkPool:input_type -> orch.v1.UpdateWorkPoolRequest
 	31, // 66: orch.v1.WorkPoolService.DeleteWorkPool:input_type -> orch.v1.DeleteWorkPoolRequest
 	32, // 67: orch.v1.WorkPoolService.ReadWorkPoolConcurrencyStatus:input_type -> orch.v1.ReadWorkPoolConcurrencyStatusRequest
-	33, // 68: orch.v1.WorkPoolService.GetScheduledFlowRuns:input_type -> orch.v1.GetScheduledFlowRunsRequest
-	34, // 69: orch.v1.WorkPoolService.CreateWorkPoolQueue:input_type -> orch.v1.CreateWorkPoolQueueRequest
-	35, // 70: orch.v1.WorkPoolService.ReadWorkPoolQueues:input_type -> orch.v1.ReadWorkPoolQueuesRequest
-	36, // 71: orch.v1.WorkPoolService.ReadWorkPoolQueue:input_type -> orch.v1.ReadWorkPoolQueueRequest
-	37, // 72: orch.v1.WorkPoolService.UpdateWorkPoolQueue:input_type -> orch.v1.UpdateWorkPoolQueueRequest
-	38, // 73: orch.v1.WorkPoolService.DeleteWorkPoolQueue:input_type -> orch.v1.DeleteWorkPoolQueueRequest
-	39, // 74: orch.v1.WorkPoolService.WorkerHeartbeat:input_type -> orch.v1.WorkerHeartbeatRequest
-	40, // 75: orch.v1.WorkPoolService.ReadWorkers:input_type -> orch.v1.ReadWorkersRequest
-	41, // 76: orch.v1.WorkPoolService.DeleteWorker:input_type -> orch.v1.DeleteWorkerRequest
-	44, // 77: orch.v1.WorkPoolService.ConnectWorker:input_type -> orch.v1.ConnectWorkerRequest
-	42, // 78: orch.v1.CollectionService.ReadViewContent:input_type -> orch.v1.ReadViewContentRequest
-	43, // 79: orch.v1.CollectionService.ReadWorkPoolTypes:input_type -> orch.v1.ReadWorkPoolTypesRequest
-	3,  // 80: orch.v1.WorkPoolService.CreateWorkPool:output_type -> orch.v1.WorkPool
-	7,  // 81: orch.v1.WorkPoolService.ReadWorkPools:output_type -> orch.v1.WorkPoolList
-	62, // 82: orch.v1.WorkPoolService.CountWorkPools:output_type -> orch.v1.CountResponse
-	3,  // 83: orch.v1.WorkPoolService.ReadWorkPool:output_type -> orch.v1.WorkPool
-	63, // 84: orch.v1.WorkPoolService.UpdateWorkPool:output_type -> google.protobuf.Empty
-	63, // 85: orch.v1.WorkPoolService.DeleteWorkPool:output_type -> google.protobuf.Empty
-	12, // 86: orch.v1.WorkPoolService.ReadWorkPoolConcurrencyStatus:output_type -> orch.v1.WorkPoolConcurrencyStatus
-	15, // 87: orch.v1.WorkPoolService.GetScheduledFlowRuns:output_type -> orch.v1.WorkerFlowRunList
-	61, // 88: orch.v1.WorkPoolService.CreateWorkPoolQueue:output_type -> orch.v1.WorkQueue
-	64, // 89: orch.v1.WorkPoolService.ReadWorkPoolQueues:output_type -> orch.v1.WorkQueueList
-	61, // 90: orch.v1.WorkPoolService.ReadWorkPoolQueue:output_type -> orch.v1.WorkQueue
-	63, // 91: orch.v1.WorkPoolService.UpdateWorkPoolQueue:output_type -> google.protobuf.Empty
-	63, // 92: orch.v1.WorkPoolService.DeleteWorkPoolQueue:output_type -> google.protobuf.Empty
-	63, // 93: orch.v1.WorkPoolService.WorkerHeartbeat:output_type -> google.protobuf.Empty
-	18, // 94: orch.v1.WorkPoolService.ReadWorkers:output_type -> orch.v1.WorkerList
-	63, // 95: orch.v1.WorkPoolService.DeleteWorker:output_type -> google.protobuf.Empty
-	45, // 96: orch.v1.WorkPoolService.ConnectWorker:output_type -> orch.v1.ConnectWorkerResponse
-	25, // 97: orch.v1.CollectionService.ReadViewContent:output_type -> orch.v1.CollectionView
-	25, // 98: orch.v1.CollectionService.ReadWorkPoolTypes:output_type -> orch.v1.CollectionView
-	80, // [80:99] is the sub-list for method output_type
-	61, // [61:80] is the sub-list for method input_type
+	47, // 68: orch.v1.WorkPoolService.ReadWorkPoolDepth:input_type -> orch.v1.ReadWorkPoolDepthRequest
+	33, // 69: orch.v1.WorkPoolService.GetScheduledFlowRuns:input_type -> orch.v1.GetScheduledFlowRunsRequest
+	34, // 70: orch.v1.WorkPoolService.CreateWorkPoolQueue:input_type -> orch.v1.CreateWorkPoolQueueRequest
+	35, // 71: orch.v1.WorkPoolService.ReadWorkPoolQueues:input_type -> orch.v1.ReadWorkPoolQueuesRequest
+	36, // 72: orch.v1.WorkPoolService.ReadWorkPoolQueue:input_type -> orch.v1.ReadWorkPoolQueueRequest
+	48, // 73: orch.v1.WorkPoolService.ReadWorkPoolQueueDepth:input_type -> orch.v1.ReadWorkPoolQueueDepthRequest
+	37, // 74: orch.v1.WorkPoolService.UpdateWorkPoolQueue:input_type -> orch.v1.UpdateWorkPoolQueueRequest
+	38, // 75: orch.v1.WorkPoolService.DeleteWorkPoolQueue:input_type -> orch.v1.DeleteWorkPoolQueueRequest
+	39, // 76: orch.v1.WorkPoolService.WorkerHeartbeat:input_type -> orch.v1.WorkerHeartbeatRequest
+	40, // 77: orch.v1.WorkPoolService.ReadWorkers:input_type -> orch.v1.ReadWorkersRequest
+	41, // 78: orch.v1.WorkPoolService.DeleteWorker:input_type -> orch.v1.DeleteWorkerRequest
+	44, // 79: orch.v1.WorkPoolService.ConnectWorker:input_type -> orch.v1.ConnectWorkerRequest
+	42, // 80: orch.v1.CollectionService.ReadViewContent:input_type -> orch.v1.ReadViewContentRequest
+	43, // 81: orch.v1.CollectionService.ReadWorkPoolTypes:input_type -> orch.v1.ReadWorkPoolTypesRequest
+	3,  // 82: orch.v1.WorkPoolService.CreateWorkPool:output_type -> orch.v1.WorkPool
+	7,  // 83: orch.v1.WorkPoolService.ReadWorkPools:output_type -> orch.v1.WorkPoolList
+	65, // 84: orch.v1.WorkPoolService.CountWorkPools:output_type -> orch.v1.CountResponse
+	3,  // 85: orch.v1.WorkPoolService.ReadWorkPool:output_type -> orch.v1.WorkPool
+	66, // 86: orch.v1.WorkPoolService.UpdateWorkPool:output_type -> google.protobuf.Empty
+	66, // 87: orch.v1.WorkPoolService.DeleteWorkPool:output_type -> google.protobuf.Empty
+	12, // 88: orch.v1.WorkPoolService.ReadWorkPoolConcurrencyStatus:output_type -> orch.v1.WorkPoolConcurrencyStatus
+	46, // 89: orch.v1.WorkPoolService.ReadWorkPoolDepth:output_type -> orch.v1.WorkDepth
+	15, // 90: orch.v1.WorkPoolService.GetScheduledFlowRuns:output_type -> orch.v1.WorkerFlowRunList
+	64, // 91: orch.v1.WorkPoolService.CreateWorkPoolQueue:output_type -> orch.v1.WorkQueue
+	67, // 92: orch.v1.WorkPoolService.ReadWorkPoolQueues:output_type -> orch.v1.WorkQueueList
+	64, // 93: orch.v1.WorkPoolService.ReadWorkPoolQueue:output_type -> orch.v1.WorkQueue
+	46, // 94: orch.v1.WorkPoolService.ReadWorkPoolQueueDepth:output_type -> orch.v1.WorkDepth
+	66, // 95: orch.v1.WorkPoolService.UpdateWorkPoolQueue:output_type -> google.protobuf.Empty
+	66, // 96: orch.v1.WorkPoolService.DeleteWorkPoolQueue:output_type -> google.protobuf.Empty
+	66, // 97: orch.v1.WorkPoolService.WorkerHeartbeat:output_type -> google.protobuf.Empty
+	18, // 98: orch.v1.WorkPoolService.ReadWorkers:output_type -> orch.v1.WorkerList
+	66, // 99: orch.v1.WorkPoolService.DeleteWorker:output_type -> google.protobuf.Empty
+	45, // 100: orch.v1.WorkPoolService.ConnectWorker:output_type -> orch.v1.ConnectWorkerResponse
+	25, // 101: orch.v1.CollectionService.ReadViewContent:output_type -> orch.v1.CollectionView
+	25, // 102: orch.v1.CollectionService.ReadWorkPoolTypes:output_type -> orch.v1.CollectionView
+	82, // [82:103] is the sub-list for method output_type
+	61, // [61:82] is the sub-list for method input_type
 	61, // [61:61] is the sub-list for extension type_name
 	61, // [61:61] is the sub-list for extension extendee
 	0,  // [0:61] is the sub-list for field type_name
@@ -3791,7 +3982,7 @@ func file_orch_v1_work_pools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_work_pools_proto_rawDesc), len(file_orch_v1_work_pools_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   44,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -29,10 +29,12 @@ const (
 	WorkPoolService_UpdateWorkPool_FullMethodName                = "/orch.v1.WorkPoolService/UpdateWorkPool"
 	WorkPoolService_DeleteWorkPool_FullMethodName                = "/orch.v1.WorkPoolService/DeleteWorkPool"
 	WorkPoolService_ReadWorkPoolConcurrencyStatus_FullMethodName = "/orch.v1.WorkPoolService/ReadWorkPoolConcurrencyStatus"
+	WorkPoolService_ReadWorkPoolDepth_FullMethodName             = "/orch.v1.WorkPoolService/ReadWorkPoolDepth"
 	WorkPoolService_GetScheduledFlowRuns_FullMethodName          = "/orch.v1.WorkPoolService/GetScheduledFlowRuns"
 	WorkPoolService_CreateWorkPoolQueue_FullMethodName           = "/orch.v1.WorkPoolService/CreateWorkPoolQueue"
 	WorkPoolService_ReadWorkPoolQueues_FullMethodName            = "/orch.v1.WorkPoolService/ReadWorkPoolQueues"
 	WorkPoolService_ReadWorkPoolQueue_FullMethodName             = "/orch.v1.WorkPoolService/ReadWorkPoolQueue"
+	WorkPoolService_ReadWorkPoolQueueDepth_FullMethodName        = "/orch.v1.WorkPoolService/ReadWorkPoolQueueDepth"
 	WorkPoolService_UpdateWorkPoolQueue_FullMethodName           = "/orch.v1.WorkPoolService/UpdateWorkPoolQueue"
 	WorkPoolService_DeleteWorkPoolQueue_FullMethodName           = "/orch.v1.WorkPoolService/DeleteWorkPoolQueue"
 	WorkPoolService_WorkerHeartbeat_FullMethodName               = "/orch.v1.WorkPoolService/WorkerHeartbeat"
@@ -61,6 +63,8 @@ type WorkPoolServiceClient interface {
 	DeleteWorkPool(ctx context.Context, in *DeleteWorkPoolRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Read the slots of a work pool. Returns a page of its queues with the runs that hold slots.
 	ReadWorkPoolConcurrencyStatus(ctx context.Context, in *ReadWorkPoolConcurrencyStatusRequest, opts ...grpc.CallOption) (*WorkPoolConcurrencyStatus, error)
+	// Read the depth of a work pool. Counts the runs of its queues that wait for a worker or execute, for autoscalers.
+	ReadWorkPoolDepth(ctx context.Context, in *ReadWorkPoolDepthRequest, opts ...grpc.CallOption) (*WorkDepth, error)
 	// Poll a work pool. Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
 	GetScheduledFlowRuns(ctx context.Context, in *GetScheduledFlowRunsRequest, opts ...grpc.CallOption) (*WorkerFlowRunList, error)
 	// Create a queue in a work pool. A taken name returns 409; a taken priority moves other queues up.
@@ -69,6 +73,8 @@ type WorkPoolServiceClient interface {
 	ReadWorkPoolQueues(ctx context.Context, in *ReadWorkPoolQueuesRequest, opts ...grpc.CallOption) (*WorkQueueList, error)
 	// Read a queue of a work pool. Returns the queue with this name, or 404.
 	ReadWorkPoolQueue(ctx context.Context, in *ReadWorkPoolQueueRequest, opts ...grpc.CallOption) (*WorkQueue, error)
+	// Read the depth of a queue. Counts its runs that wait for a worker or execute, for autoscalers.
+	ReadWorkPoolQueueDepth(ctx context.Context, in *ReadWorkPoolQueueDepthRequest, opts ...grpc.CallOption) (*WorkDepth, error)
 	// Update a queue of a work pool. Absent fields keep their values; a new priority moves other queues up where needed.
 	UpdateWorkPoolQueue(ctx context.Context, in *UpdateWorkPoolQueueRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Delete a queue of a work pool. Its deployments and runs stay, without a queue; the default queue returns 409.
@@ -161,6 +167,16 @@ func (c *workPoolServiceClient) ReadWorkPoolConcurrencyStatus(ctx context.Contex
 	return out, nil
 }
 
+func (c *workPoolServiceClient) ReadWorkPoolDepth(ctx context.Context, in *ReadWorkPoolDepthRequest, opts ...grpc.CallOption) (*WorkDepth, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WorkDepth)
+	err := c.cc.Invoke(ctx, WorkPoolService_ReadWorkPoolDepth_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *workPoolServiceClient) GetScheduledFlowRuns(ctx context.Context, in *GetScheduledFlowRunsRequest, opts ...grpc.CallOption) (*WorkerFlowRunList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WorkerFlowRunList)
@@ -195,6 +211,16 @@ func (c *workPoolServiceClient) ReadWorkPoolQueue(ctx context.Context, in *ReadW
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WorkQueue)
 	err := c.cc.Invoke(ctx, WorkPoolService_ReadWorkPoolQueue_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *workPoolServiceClient) ReadWorkPoolQueueDepth(ctx context.Context, in *ReadWorkPoolQueueDepthRequest, opts ...grpc.CallOption) (*WorkDepth, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WorkDepth)
+	err := c.cc.Invoke(ctx, WorkPoolService_ReadWorkPoolQueueDepth_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -281,6 +307,8 @@ type WorkPoolServiceServer interface {
 	DeleteWorkPool(context.Context, *DeleteWorkPoolRequest) (*emptypb.Empty, error)
 	// Read the slots of a work pool. Returns a page of its queues with the runs that hold slots.
 	ReadWorkPoolConcurrencyStatus(context.Context, *ReadWorkPoolConcurrencyStatusRequest) (*WorkPoolConcurrencyStatus, error)
+	// Read the depth of a work pool. Counts the runs of its queues that wait for a worker or execute, for autoscalers.
+	ReadWorkPoolDepth(context.Context, *ReadWorkPoolDepthRequest) (*WorkDepth, error)
 	// Poll a work pool. Returns the scheduled runs that a worker may start, by queue priority and then by time. The queues count as polled; nothing is reserved.
 	GetScheduledFlowRuns(context.Context, *GetScheduledFlowRunsRequest) (*WorkerFlowRunList, error)
 	// Create a queue in a work pool. A taken name returns 409; a taken priority moves other queues up.
@@ -289,6 +317,8 @@ type WorkPoolServiceServer interface {
 	ReadWorkPoolQueues(context.Context, *ReadWorkPoolQueuesRequest) (*WorkQueueList, error)
 	// Read a queue of a work pool. Returns the queue with this name, or 404.
 	ReadWorkPoolQueue(context.Context, *ReadWorkPoolQueueRequest) (*WorkQueue, error)
+	// Read the depth of a queue. Counts its runs that wait for a worker or execute, for autoscalers.
+	ReadWorkPoolQueueDepth(context.Context, *ReadWorkPoolQueueDepthRequest) (*WorkDepth, error)
 	// Update a queue of a work pool. Absent fields keep their values; a new priority moves other queues up where needed.
 	UpdateWorkPoolQueue(context.Context, *UpdateWorkPoolQueueRequest) (*emptypb.Empty, error)
 	// Delete a queue of a work pool. Its deployments and runs stay, without a queue; the default queue returns 409.
@@ -332,6 +362,9 @@ func (UnimplementedWorkPoolServiceServer) DeleteWorkPool(context.Context, *Delet
 func (UnimplementedWorkPoolServiceServer) ReadWorkPoolConcurrencyStatus(context.Context, *ReadWorkPoolConcurrencyStatusRequest) (*WorkPoolConcurrencyStatus, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadWorkPoolConcurrencyStatus not implemented")
 }
+func (UnimplementedWorkPoolServiceServer) ReadWorkPoolDepth(context.Context, *ReadWorkPoolDepthRequest) (*WorkDepth, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadWorkPoolDepth not implemented")
+}
 func (UnimplementedWorkPoolServiceServer) GetScheduledFlowRuns(context.Context, *GetScheduledFlowRunsRequest) (*WorkerFlowRunList, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetScheduledFlowRuns not implemented")
 }
@@ -343,6 +376,9 @@ func (UnimplementedWorkPoolServiceServer) ReadWorkPoolQueues(context.Context, *R
 }
 func (UnimplementedWorkPoolServiceServer) ReadWorkPoolQueue(context.Context, *ReadWorkPoolQueueRequest) (*WorkQueue, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadWorkPoolQueue not implemented")
+}
+func (UnimplementedWorkPoolServiceServer) ReadWorkPoolQueueDepth(context.Context, *ReadWorkPoolQueueDepthRequest) (*WorkDepth, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadWorkPoolQueueDepth not implemented")
 }
 func (UnimplementedWorkPoolServiceServer) UpdateWorkPoolQueue(context.Context, *UpdateWorkPoolQueueRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateWorkPoolQueue not implemented")
@@ -509,6 +545,24 @@ func _WorkPoolService_ReadWorkPoolConcurrencyStatus_Handler(srv interface{}, ctx
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WorkPoolService_ReadWorkPoolDepth_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadWorkPoolDepthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkPoolServiceServer).ReadWorkPoolDepth(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WorkPoolService_ReadWorkPoolDepth_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkPoolServiceServer).ReadWorkPoolDepth(ctx, req.(*ReadWorkPoolDepthRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WorkPoolService_GetScheduledFlowRuns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetScheduledFlowRunsRequest)
 	if err := dec(in); err != nil {
@@ -577,6 +631,24 @@ func _WorkPoolService_ReadWorkPoolQueue_Handler(srv interface{}, ctx context.Con
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(WorkPoolServiceServer).ReadWorkPoolQueue(ctx, req.(*ReadWorkPoolQueueRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WorkPoolService_ReadWorkPoolQueueDepth_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadWorkPoolQueueDepthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkPoolServiceServer).ReadWorkPoolQueueDepth(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WorkPoolService_ReadWorkPoolQueueDepth_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkPoolServiceServer).ReadWorkPoolQueueDepth(ctx, req.(*ReadWorkPoolQueueDepthRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -725,6 +797,10 @@ var WorkPoolService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _WorkPoolService_ReadWorkPoolConcurrencyStatus_Handler,
 		},
 		{
+			MethodName: "ReadWorkPoolDepth",
+			Handler:    _WorkPoolService_ReadWorkPoolDepth_Handler,
+		},
+		{
 			MethodName: "GetScheduledFlowRuns",
 			Handler:    _WorkPoolService_GetScheduledFlowRuns_Handler,
 		},
@@ -739,6 +815,10 @@ var WorkPoolService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadWorkPoolQueue",
 			Handler:    _WorkPoolService_ReadWorkPoolQueue_Handler,
+		},
+		{
+			MethodName: "ReadWorkPoolQueueDepth",
+			Handler:    _WorkPoolService_ReadWorkPoolQueueDepth_Handler,
 		},
 		{
 			MethodName: "UpdateWorkPoolQueue",

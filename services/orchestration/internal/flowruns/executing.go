@@ -13,7 +13,7 @@ import (
 
 // monitoredFields are the fields that the visits of EachExecuting and EachPending need.
 var monitoredFields = []string{
-	"_id", "ws", "state.id", "state.type", "state.timestamp", "deployment_id", "empirical_policy.retry_type",
+	"_id", "ws", "state.id", "state.type", "state.timestamp", "deployment_id", "work_pool_name", "work_queue_name", "empirical_policy.retry_type",
 }
 
 // EachExecuting calls visit with the runs of all workspaces that a process should execute now: running ones, and those that wait in

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -49,6 +50,7 @@ type Service struct {
 	slots        slots
 	flush        outbox.Flusher
 	relatedCache relatedCache
+	metrics      *runMetrics
 	encoder      storedjson.Encoder[*orchv1.FlowRun]
 	// The background tasks that change states.
 	late, pauses, cancellations *sweep
@@ -101,6 +103,8 @@ type Deps struct {
 	// CancellingTimeout is how long a run may take to stop, and CleanUp makes the job that removes what is left; nil makes none.
 	CancellingTimeout time.Duration
 	CleanUp           CleanUp
+	// Registry may be nil.
+	Registry prometheus.Registerer
 	// Waiting is called when runs began to wait for a worker of a pool, by the pool's name; nil means nobody listens.
 	Waiting func(ws uuid.UUID, pool string)
 }
@@ -144,6 +148,7 @@ func New(d Deps) *Service {
 		slots:       slots{limits: d.Limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
 		hydrator:    parameters.NewHydrator(d.Variable),
 		flush:       d.Flush,
+		metrics:     newRunMetrics(d.Registry),
 		encoder:     storedjson.OfRuns(collection, Present),
 		endTaskRuns: d.EndTaskRuns,
 		findQueue:   d.FindQueue,

@@ -47,6 +47,7 @@ func fixedProposal(state *orchv1.StateCreate) proposal {
 func (s *Service) applyTransition(ctx context.Context, ws, id uuid.UUID, policy rules.Policy, propose proposal) (*rules.Transition, error) {
 	db := s.runs.Store()
 	var t *rules.Transition
+	var resources related
 	slot := s.slots.reserve(ctx, ws)
 	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, revision int64) (*store.Change[*orchv1.FlowRun], error) {
 		t = nil
@@ -66,11 +67,10 @@ func (s *Service) applyTransition(ctx context.Context, ws, id uuid.UUID, policy 
 		if !t.Written() {
 			return nil, nil
 		}
-		related, err := s.relatedOf(ctx, ws, current)
-		if err != nil {
+		if resources, err = s.relatedOf(ctx, ws, current); err != nil {
 			return nil, err
 		}
-		effects, err := s.effects(ws, t, related, revision)
+		effects, err := s.effects(ws, t, resources, revision)
 		if err != nil {
 			return nil, err
 		}
@@ -90,6 +90,7 @@ func (s *Service) applyTransition(ctx context.Context, ws, id uuid.UUID, policy 
 		return nil, err
 	}
 	if t != nil && t.Written() {
+		s.metrics.observe(t, resources)
 		s.notifyWaiting(ws, t.Run)
 	}
 	return t, nil

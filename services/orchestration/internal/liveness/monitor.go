@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/orch-project/orch/pkg/isolation"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -33,6 +34,8 @@ const (
 	// lagGrace is the number of intervals between passes after a lag in which no run is lost: clients whose events were delayed send them
 	// then.
 	lagGrace = 2
+	// staleAfter is the number of intervals after which counts of runs are those of a replica that no longer makes the passes.
+	staleAfter = 3
 	// margin is the time before the deadline of a pass at which it begins no further look.
 	margin = 3 * time.Second
 )
@@ -49,7 +52,9 @@ type MonitorDeps struct {
 	Every time.Duration
 	// Elapsed is the reading of a monotonic clock.
 	Elapsed func() time.Duration
-	Log     *slog.Logger
+	// Registry may be nil.
+	Registry prometheus.Registerer
+	Log      *slog.Logger
 }
 
 // Monitor ends lost runs, see the package. One replica at a time calls Pass; two at once would be right too, because a run is lost in
@@ -64,6 +69,7 @@ type Monitor struct {
 	last    time.Duration // The end of the last pass.
 	pass    uint64
 	watches map[uuid.UUID]*watch
+	active  *activeRuns
 	watched map[uuid.UUID]int // The number of watched runs of each workspace.
 }
 
@@ -73,7 +79,10 @@ func NewMonitor(d MonitorDeps) *Monitor {
 		start := time.Now()
 		d.Elapsed = func() time.Duration { return time.Since(start) }
 	}
-	return &Monitor{MonitorDeps: d, watches: map[uuid.UUID]*watch{}, watched: map[uuid.UUID]int{}, lagged: -lagGrace * d.Every}
+	return &Monitor{
+		MonitorDeps: d, watches: map[uuid.UUID]*watch{}, watched: map[uuid.UUID]int{}, lagged: -lagGrace * d.Every,
+		active: newActiveRuns(d.Registry, staleAfter*d.Every),
+	}
 }
 
 // Pass looks for heartbeats of the runs whose look is due, and ends or reschedules those that are lost. It returns their number.
@@ -123,8 +132,13 @@ func (m *Monitor) list(ctx context.Context, now time.Duration, set timeoutSet) e
 	m.pass++
 	unreadable := m.Store.Pass(ctx, "list flow runs that can be lost")
 	m.watched = map[uuid.UUID]int{}
+	counts := map[activeLabels]int{}
 	visit := func(pending bool) func(ws uuid.UUID, run *orchv1.FlowRun) {
 		return func(ws uuid.UUID, run *orchv1.FlowRun) {
+			count(counts, run)
+			if pending && !set.endPending() {
+				return
+			}
 			if m.admit(ws) {
 				_ = unreadable.Record(m.see(ws, run, pending, now), "workspace", ws, "flow_run_id", run.GetId()) // The scan ends with the context.
 			}
@@ -133,11 +147,10 @@ func (m *Monitor) list(ctx context.Context, now time.Duration, set timeoutSet) e
 	if err := m.Runs.EachExecuting(ctx, visit(false)); err != nil {
 		return err
 	}
-	if set.endPending() {
-		if err := m.Runs.EachPending(ctx, visit(true)); err != nil {
-			return err
-		}
+	if err := m.Runs.EachPending(ctx, visit(true)); err != nil {
+		return err
 	}
+	m.active.set(counts)
 	for id, w := range m.watches {
 		if w.pass != m.pass {
 			delete(m.watches, id)
