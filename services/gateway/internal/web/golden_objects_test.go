@@ -2,6 +2,7 @@ package web
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -10,12 +11,20 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 const parameterSchema = `{"type": "object", "required": ["limit"], "properties": {
 	"tables": {"type": "array", "position": 2}, "limit": {"type": "integer", "position": 0, "description": "at most <b>"},
 	"mode": {"enum": ["full", "delta"], "default": "delta", "position": 1}, "dry_run": {"type": "boolean", "default": true}}}`
+
+// blockSchema has a text, secrets of both kinds and another block.
+const blockSchema = `{"type": "object", "required": ["host", "password"], "secret_fields": ["password", "options.*"],
+	"block_schema_references": {"credentials": {"block_type_slug": "database-credentials"}}, "properties": {
+	"host": {"type": "string", "title": "Host", "position": 0}, "password": {"type": "string", "format": "password", "title": "Password", "position": 1},
+	"options": {"type": "object", "title": "Options", "position": 2}, "credentials": {"allOf": [{"$ref": "#/definitions/C"}], "position": 3}},
+	"definitions": {"C": {"type": "object", "properties": {"user": {"type": "string"}}}}}`
 
 // upcomingRuns are more runs than fit the upcoming ones of an object.
 func upcomingRuns() *orchv1.FlowRunList {
@@ -51,7 +60,11 @@ func objectAnswers() answers {
 		Id: someID, Key: proto.String("report"), Type: proto.String("markdown"), Data: []byte(`"# Orders\n\n<img src=x onerror=alert(1)>"`), Created: at(time.Minute), FlowRunId: proto.String(someID),
 	}
 	variable := &orchv1.Variable{Id: someID, Name: "region", Value: []byte(`{"a": "<b>"}`), Tags: []string{"infra"}, Updated: at(time.Hour)}
-	block := &orchv1.BlockDocument{Id: someID, Name: proto.String("warehouse"), Data: []byte(`{"password": "********"}`), BlockType: &orchv1.BlockType{Name: "SQL"}, Updated: at(time.Hour)}
+	blockType := &orchv1.BlockType{Id: someID, Name: "SQL", Slug: "sql", Description: proto.String("A database " + hostile)}
+	block := &orchv1.BlockDocument{
+		Id: someID, Name: proto.String("warehouse"), Data: []byte(`{"host": "db", "password": "********", "options": {"token": "********"}, "credentials": {"user": "x"}}`), BlockType: blockType, Updated: at(time.Hour),
+		BlockSchema: &orchv1.BlockSchema{Id: someID, BlockTypeId: proto.String(someID), Fields: []byte(blockSchema)}, BlockDocumentReferences: map[string][]byte{"credentials": []byte(`{"block_document": {"id": "` + someID + `"}}`)},
+	}
 	limit := &orchv1.DeploymentConcurrencyLimit{Id: someID, Name: "warehouse", Limit: 4, ActiveSlots: 1, Active: true, Created: at(time.Hour)}
 	maps.Copy(all, answers{
 		orchv1.FlowRunService_ReadFlowRuns_FullMethodName: func(r proto.Message) proto.Message {
@@ -82,6 +95,27 @@ func objectAnswers() answers {
 		orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName:              &orchv1.BlockDocumentList{BlockDocuments: []*orchv1.BlockDocument{block}},
 		orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName:     limit,
 		orchv1.ConcurrencyLimitV2Service_ReadAllConcurrencyLimitsV2_FullMethodName: &orchv1.GlobalConcurrencyLimitList{Limits: []*orchv1.DeploymentConcurrencyLimit{limit}},
+		orchv1.VariableService_CreateVariable_FullMethodName:                       variable,
+		orchv1.VariableService_UpdateVariable_FullMethodName:                       &emptypb.Empty{},
+		orchv1.VariableService_DeleteVariable_FullMethodName:                       &emptypb.Empty{},
+		orchv1.BlockTypeService_ReadBlockTypes_FullMethodName:                      &orchv1.BlockTypeList{BlockTypes: []*orchv1.BlockType{blockType}},
+		orchv1.BlockTypeService_ReadBlockTypeBySlug_FullMethodName:                 blockType,
+		orchv1.BlockSchemaService_ReadBlockSchemas_FullMethodName:                  &orchv1.BlockSchemaList{BlockSchemas: []*orchv1.BlockSchema{block.GetBlockSchema()}},
+		orchv1.BlockDocumentService_CreateBlockDocument_FullMethodName:             block,
+		orchv1.BlockDocumentService_UpdateBlockDocument_FullMethodName:             &emptypb.Empty{},
+		orchv1.BlockDocumentService_DeleteBlockDocument_FullMethodName:             &emptypb.Empty{},
+		orchv1.ConcurrencyLimitV2Service_CreateConcurrencyLimitV2_FullMethodName:   rpc.Detail(http.StatusConflict, "A limit has the name already."),
+		orchv1.ConcurrencyLimitV2Service_UpdateConcurrencyLimitV2_FullMethodName:   &emptypb.Empty{},
+		orchv1.CollectionService_ReadWorkPoolTypes_FullMethodName:                  &orchv1.CollectionView{Content: []byte(`{"prefect": {"process": {}}, "prefect-docker": {"docker": {}}}`)},
+		orchv1.WorkPoolService_CreateWorkPool_FullMethodName:                       pool,
+		orchv1.WorkPoolService_UpdateWorkPool_FullMethodName:                       &emptypb.Empty{},
+		orchv1.WorkPoolService_CreateWorkPoolQueue_FullMethodName:                  &orchv1.WorkQueue{Id: someID},
+		orchv1.WorkPoolService_ReadWorkPoolQueue_FullMethodName:                    &orchv1.WorkQueue{Id: someID, Name: "default", Priority: 1, WorkPoolName: proto.String("kubernetes"), Updated: at(time.Hour)},
+		orchv1.WorkPoolService_UpdateWorkPoolQueue_FullMethodName:                  &emptypb.Empty{},
+		orchv1.WorkPoolService_DeleteWorker_FullMethodName:                         &emptypb.Empty{},
+		orchv1.DeploymentService_CreateDeploymentSchedules_FullMethodName:          &orchv1.DeploymentScheduleList{},
+		orchv1.DeploymentService_UpdateDeployment_FullMethodName:                   &emptypb.Empty{},
+		orchv1.FlowService_UpdateFlow_FullMethodName:                               &emptypb.Empty{},
 		orchv1.ConcurrencyLimitService_ReadConcurrencyLimits_FullMethodName:        &orchv1.ConcurrencyLimitList{Limits: []*orchv1.ConcurrencyLimit{{Id: someID, Tag: "db", ConcurrencyLimit: 2}}},
 	})
 	return all
@@ -89,7 +123,12 @@ func objectAnswers() answers {
 
 // objectCases are the pages of flows, deployments and what they use.
 func objectCases() []pageCase {
-	const deployment = "/deployments/deployment/" + someID
+	const (
+		deployment = "/deployments/deployment/" + someID
+		variable   = "/variables/variable/" + someID
+		pool       = "/work-pools/work-pool/kubernetes"
+		updated    = "2030-01-31T11:00:00Z"
+	)
 	cases := []pageCase{
 		{name: "flows", path: "/flows?q=night"},
 		{name: "flow", path: "/flows/flow/" + someID},
@@ -116,6 +155,41 @@ func objectCases() []pageCase {
 		{name: "block", path: "/blocks/block/" + someID},
 		{name: "concurrency-limits", path: "/concurrency-limits"},
 		{name: "concurrency-limit", path: "/concurrency-limits/concurrency-limit/" + someID},
+		{name: "variable-create", path: "/variables", status: 303, form: url.Values{"action": {"variable-create"}, "name": {"x"}, "value": {"1"}}},
+		{name: "variable-edit", path: variable, status: 303, form: url.Values{"action": {"variable-edit"}, "name": {"region"}, "value": {"eu"}, "updated": {updated}}},
+		{name: "variable-conflict", path: variable, status: 409, form: url.Values{"action": {"variable-edit"}, "name": {"region"}, "value": {hostile}, "updated": {"2030-01-01T00:00:00Z"}}},
+		{name: "variable-delete", path: variable, form: url.Values{"action": {"variable-delete"}}},
+		{name: "block-new", path: "/blocks/new"},
+		{name: "block-new-type", path: "/blocks/new?type=sql"},
+		{name: "block-new-bad", path: "/blocks/new?type=sql", status: 422, form: url.Values{"action": {"block-create"}, "name": {hostile}, "p.options": {"[1"}}},
+		{name: "block-create", path: "/blocks/new?type=sql", status: 303, form: url.Values{"action": {"block-create"}, "name": {"w"}, "p.host": {"db"}, "p.password": {"s"}}},
+		{name: "block-edit", path: "/blocks/block/" + someID + "/edit"},
+		{name: "block-edited", path: "/blocks/block/" + someID + "/edit", status: 303, form: url.Values{"action": {"block-edit"}, "p.host": {"db"}, "updated": {updated}}},
+		{name: "block-conflict", path: "/blocks/block/" + someID + "/edit", status: 422, form: url.Values{"action": {"block-edit"}, "p.host": {"db2"}, "updated": {"2030-01-01T00:00:00Z"}}},
+		{name: "block-delete", path: "/blocks/block/" + someID, form: url.Values{"action": {"block-delete"}}},
+		{name: "limit-taken", path: "/concurrency-limits", status: 409, form: url.Values{"action": {"limit-create"}, "name": {"warehouse"}, "limit": {"3"}}},
+		{name: "limit-bad", path: "/concurrency-limits", status: 422, form: url.Values{"action": {"limit-create"}, "name": {"warehouse"}, "limit": {"many"}}},
+		{name: "limit-edit", path: "/concurrency-limits/concurrency-limit/" + someID, status: 303, form: url.Values{"action": {"limit-edit"}, "name": {"warehouse"}, "limit": {"3"}}},
+		{name: "limit-delete", path: "/concurrency-limits/concurrency-limit/" + someID, form: url.Values{"action": {"limit-delete"}}},
+		{name: "pool-create", path: "/work-pools", status: 303, form: url.Values{"action": {"pool-create"}, "name": {"kubernetes"}, "type": {"process"}}},
+		{name: "pool-bad", path: pool, status: 422, form: url.Values{"action": {"pool-edit"}, "concurrency_limit": {"many"}, "base_job_template": {"{"}}},
+		{name: "pool-edit", path: pool, status: 303, form: url.Values{"action": {"pool-edit"}, "concurrency_limit": {"3"}}},
+		{name: "pool-delete", path: pool, form: url.Values{"action": {"pool-delete"}}},
+		{name: "queue-create", path: pool, status: 303, form: url.Values{"action": {"queue-create"}, "name": {"urgent"}, "priority": {"1"}}},
+		{name: "queue-pause", path: pool, status: 303, form: url.Values{"action": {"pause-queue"}, "queue": {"default"}}},
+		{name: "worker-remove", path: pool, status: 303, form: url.Values{"action": {"worker-remove"}, "worker": {"w"}}},
+		{name: "queue", path: pool + "/queue/default"},
+		{name: "queue-edit", path: pool + "/queue/default", status: 303, form: url.Values{"action": {"queue-edit"}, "priority": {"2"}, "updated": {updated}}},
+		{name: "queue-delete", path: pool + "/queue/default", form: url.Values{"action": {"queue-delete"}}},
+		{name: "schedule-create", path: deployment, status: 303, form: url.Values{"action": {"schedule-create"}, "kind": {"cron"}, "rule": {"0 6 * * *"}, "timezone": {"UTC"}}},
+		{name: "schedule-create-bad", path: deployment, status: 422, form: url.Values{"action": {"schedule-create"}, "kind": {"interval"}, "rule": {"often"}, "timezone": {"UTC"}}},
+		{name: "schedule", path: deployment + "/schedule/" + someID},
+		{name: "schedule-edit", path: deployment + "/schedule/" + someID, status: 303, form: url.Values{"action": {"schedule-edit"}, "kind": {"cron"}, "rule": {"0 6 * * *"}, "timezone": {"UTC"}, "active": {"yes"}}},
+		{name: "schedule-delete", path: deployment + "/schedule/" + someID, form: url.Values{"action": {"schedule-delete"}}},
+		{name: "deployment-edit", path: deployment, status: 303, form: url.Values{"action": {"deployment-edit"}, "tags": {"a, b"}, "concurrency_limit": {"2"}, "collision_strategy": {"ENQUEUE"}}},
+		{name: "deployment-edit-bad", path: deployment, status: 422, form: url.Values{"action": {"deployment-edit"}, "parameters": {"[]"}, "concurrency_limit": {"x"}}},
+		{name: "flow-edit", path: "/flows/flow/" + someID, status: 303, form: url.Values{"action": {"flow-edit"}, "tags": {"a"}}},
+		{name: "flow-delete", path: "/flows/flow/" + someID, form: url.Values{"action": {"flow-delete"}}},
 		{name: "work-queue", path: "/work-queues/work-queue/" + someID, status: 303},
 	}
 	for i := range cases {

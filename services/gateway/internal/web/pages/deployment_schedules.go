@@ -14,23 +14,33 @@ import (
 // schedulePanel lists the schedules with their next times.
 func schedulePanel(r *page.Request, d *orchv1.Deployment) panel {
 	t := &table{Columns: []string{"Schedule", "Active", "Next times", ""}, Empty: "No schedule: runs start by hand, by automations or by the API."}
-	previews := make([]*apicall.Unary[*orchv1.SchedulePreview], len(d.GetSchedules()))
-	var calls []apicall.Call
+	rules := make([]*orchv1.Schedule, len(d.GetSchedules()))
 	for i, s := range d.GetSchedules() {
-		if raw, err := restjson.Marshal(s.GetSchedule()); err == nil && s.GetActive() && !d.GetPaused() {
-			previews[i] = apicall.New[*orchv1.SchedulePreview](orchv1.UiScheduleService_PreviewSchedule_FullMethodName, apicall.Input{Body: apicall.JSON{"schedule": rawJSON(raw), "n": 3}})
+		if s.GetActive() && !d.GetPaused() {
+			rules[i] = s.GetSchedule()
+		}
+	}
+	previews := previewSchedules(r, 3, rules...)
+	for i, s := range d.GetSchedules() {
+		t.add(link(r.To("deployments", "deployment", d.GetId(), "schedule", s.GetId()), scheduleText(s.GetSchedule())), yes(s.GetActive(), "active", "inactive"),
+			text(nextTimes(r, previews[i].Result())), scheduleSwitch(r, s))
+	}
+	return panel{Title: "Schedules", Table: t}
+}
+
+// previewSchedules asks for the next n times of schedules. A nil schedule has none; without the scope for them there are none at all.
+func previewSchedules(r *page.Request, n int, rules ...*orchv1.Schedule) []*apicall.Unary[*orchv1.SchedulePreview] {
+	previews := make([]*apicall.Unary[*orchv1.SchedulePreview], len(rules))
+	var calls []apicall.Call
+	for i, rule := range rules {
+		raw, err := restjson.Marshal(rule)
+		previews[i] = apicall.New[*orchv1.SchedulePreview](orchv1.UiScheduleService_PreviewSchedule_FullMethodName, apicall.Input{Body: apicall.JSON{"schedule": rawJSON(raw), "n": n}})
+		if rule != nil && err == nil {
 			calls = append(calls, previews[i])
 		}
 	}
-	_ = r.Call(calls...) // Without them the column is empty.
-	for i, s := range d.GetSchedules() {
-		next := cell{}
-		if previews[i] != nil {
-			next.Text = nextTimes(r, previews[i].Result())
-		}
-		t.add(text(scheduleText(s.GetSchedule())), yes(s.GetActive(), "active", "inactive"), next, scheduleSwitch(r, s))
-	}
-	return panel{Title: "Schedules", Table: t}
+	_ = r.Call(calls...)
+	return previews
 }
 
 // scheduleSwitch is the button that activates or deactivates a schedule.

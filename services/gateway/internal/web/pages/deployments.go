@@ -46,9 +46,11 @@ func deploymentPages() []page.Page {
 					Name: "switch-schedule", Calls: []string{orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName},
 					Done: "The schedule is changed.", Do: switchSchedule,
 				},
+				{Name: "schedule-create", Calls: []string{orchv1.DeploymentService_CreateDeploymentSchedules_FullMethodName}, Done: "The schedule is added.", Do: createSchedule},
+				{Name: "deployment-edit", Calls: []string{orchv1.DeploymentService_UpdateDeployment_FullMethodName}, Done: "The deployment is changed.", Do: editDeployment},
 			},
 		},
-		deploymentRunPage(),
+		deploymentRunPage(), schedulePage(),
 	}
 }
 
@@ -190,6 +192,7 @@ func showDeployment(r *page.Request) (page.View, error) {
 	case !d.GetPaused() && r.May(orchv1.DeploymentService_PauseDeployment_FullMethodName):
 		v.Buttons = append(v.Buttons, button{Action: "pause-deployment", Title: "Pause"})
 	}
+	v.Forms = deploymentForms(r, d)
 	if r.May(orchv1.DeploymentService_DeleteDeployment_FullMethodName) {
 		v.Buttons = append(v.Buttons, button{Action: "delete-deployment", Title: "Delete", Class: "danger"})
 	}

@@ -25,6 +25,10 @@ func flowPages() []page.Page {
 				orchv1.FlowRunService_ReadFlowRuns_FullMethodName, orchv1.DeploymentService_ReadDeployments_FullMethodName,
 			}, runRowCalls...),
 			Show: showFlow,
+			Actions: []page.Action{
+				{Name: "flow-edit", Calls: []string{orchv1.FlowService_UpdateFlow_FullMethodName}, Done: "The flow is changed.", Do: editFlow},
+				{Name: "flow-delete", Calls: []string{orchv1.FlowService_DeleteFlow_FullMethodName}, Done: "The flow is deleted.", Do: deleteFlow},
+			},
 		},
 	}
 }
@@ -93,5 +97,38 @@ func showFlow(r *page.Request) (page.View, error) {
 			{Title: "Deployments", Table: deploymentTable(r, deployments.Result().GetDeployments(), nil), Problem: page.Problem(deployments.Err())},
 		}, runs.panels(r)...),
 	}
+	if r.May(orchv1.FlowService_UpdateFlow_FullMethodName) {
+		v.Forms = append(v.Forms, form{Title: "Settings", Action: "flow-edit", Button: "Save the flow", Fields: []field{tagsField(f.GetTags())}, Hidden: versionField(f.GetUpdated())})
+	}
+	if r.May(orchv1.FlowService_DeleteFlow_FullMethodName) {
+		v.Buttons = append(v.Buttons, button{Action: "flow-delete", Title: "Delete", Class: "danger"})
+	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
+}
+
+func editFlow(r *page.Request) (page.View, error) {
+	flow := apicall.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, apicall.ID(r.Vars["id"]))
+	if err := r.Call(flow); err != nil {
+		return page.View{}, err
+	}
+	if changedMeanwhile(r, flow.Result().GetUpdated()) {
+		return conflictingForm(r, showFlow)
+	}
+	in := apicall.Input{Path: map[string]string{"id": r.Vars["id"]}, Body: apicall.JSON{"tags": tagList(r.Field("tags"))}}
+	if err := r.Call(changed(orchv1.FlowService_UpdateFlow_FullMethodName, in)); err != nil {
+		return refusedForm(r, showFlow, err)
+	}
+	return r.Done(r.Path(), "flow-edit", -1), nil
+}
+
+func deleteFlow(r *page.Request) (page.View, error) {
+	if !confirmed(r) {
+		return confirm(r, confirmView{
+			Title: "Delete the flow?", Action: "flow-delete", Button: "Delete the flow", Text: "Its deployments and their schedules, its runs and their task runs are deleted.",
+		}), nil
+	}
+	if err := r.Call(changed(orchv1.FlowService_DeleteFlow_FullMethodName, apicall.ID(r.Vars["id"]))); err != nil {
+		return page.View{}, err
+	}
+	return r.Done(r.To("flows"), "flow-delete", -1), nil
 }

@@ -1,10 +1,17 @@
 package pages
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
 // form is a form of a page with its fields. It posts to the page's own path.
@@ -63,15 +70,114 @@ func refusedForm(r *page.Request, show func(*page.Request) (page.View, error), e
 		return page.View{}, errShow
 	}
 	problems, invalid := formProblems(err)
-	view.Status = int(rpc.HTTPError(err).GetStatus())
-	if view.Status == 0 {
-		view.Status = http.StatusUnprocessableEntity
+	status := int(rpc.HTTPError(err).GetStatus())
+	if status == 0 {
+		status = http.StatusUnprocessableEntity
 	}
+	return refilled(r, view, status, problems, invalid), nil
+}
+
+// invalidForm shows a page again whose form has values that cannot be sent.
+func invalidForm(r *page.Request, show func(*page.Request) (page.View, error), problems []string, invalid map[string]bool) (page.View, error) {
+	view, err := show(r)
+	if err != nil {
+		return page.View{}, err
+	}
+	return refilled(r, view, http.StatusUnprocessableEntity, problems, invalid), nil
+}
+
+// refilled gives the form of a view that was posted its values and problems back.
+func refilled(r *page.Request, view page.View, status int, problems []string, invalid map[string]bool) page.View {
+	view.Status = status
 	forms := formsOf(view.Data)
 	for i := range forms {
 		forms[i].refill(r, invalid, problems)
 	}
-	return view, nil
+	return view
+}
+
+// meanwhile begins the explanation of a conflict.
+const meanwhile = "Someone else has changed this since you opened the page; nothing is saved yet. "
+
+// versionName is the hidden field with the time of the last change of the object that a form shows.
+const versionName = "updated"
+
+func versionField(updated *timestamppb.Timestamp) []hiddenField {
+	return []hiddenField{{versionName, updated.AsTime().Format(time.RFC3339Nano)}}
+}
+
+// changedMeanwhile reports whether the object of a posted form was changed after the form was made.
+func changedMeanwhile(r *page.Request, updated *timestamppb.Timestamp) bool {
+	posted := r.Field(versionName)
+	return posted != "" && posted != updated.AsTime().Format(time.RFC3339Nano)
+}
+
+// conflictingForm shows a page again whose object was changed after its form was made. The form keeps what the reader typed, names the
+// values that the object has now, and replaces them when it is sent again.
+func conflictingForm(r *page.Request, show func(*page.Request) (page.View, error)) (page.View, error) {
+	view, err := show(r)
+	if err != nil {
+		return page.View{}, err
+	}
+	var differences []string
+	for _, f := range formsOf(view.Data) {
+		if f.Action == r.Form.Get("action") {
+			differences = f.differences(r)
+		}
+	}
+	return refilled(r, view, http.StatusConflict, append([]string{meanwhile + "Saving again replaces the values of the other person."}, differences...), nil), nil
+}
+
+// differences names the fields whose values are not those that the reader typed.
+func (f form) differences(r *page.Request) []string {
+	var all []string
+	for _, one := range f.Fields {
+		now, typed := one.Value, r.Form.Get(one.Name)
+		if one.Kind == "checkbox" {
+			now, typed = yesOrNo(one.Checked), yesOrNo(typed != "")
+		}
+		for _, c := range one.Choices {
+			if c.Selected {
+				now = c.Value
+			}
+		}
+		if strings.TrimSpace(newlines(now)) != strings.TrimSpace(newlines(typed)) {
+			all = append(all, one.Label+" is now "+show.Line(now, 120))
+		}
+	}
+	return all
+}
+
+func yesOrNo(flag bool) string {
+	if flag {
+		return "yes"
+	}
+	return "no"
+}
+
+// tagsField is the field of an object's tags.
+func tagsField(tags []string) field {
+	return field{Name: "tags", Label: "Tags", Value: strings.Join(tags, ", "), Hint: "Separated by commas"}
+}
+
+// tagList returns the tags of a field.
+func tagList(text string) []string {
+	tags := []string{}
+	for tag := range strings.SplitSeq(text, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// indentJSON returns JSON as people write it.
+func indentJSON(raw []byte) string {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
 }
 
 // formsOf returns the forms of a view, which share their fields with it.

@@ -12,7 +12,7 @@ import (
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
 	return slices.Concat([]page.Page{homePage(), runsPage(), upcomingPage()}, scatterPages(), flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
-		workPoolPages(), automationPages(), artifactPages(), settingPages(), accountPages(), sessionPages())
+		workPoolPages(), automationPages(), artifactPages(), variablePages(), blockPages(), limitPages(), accountPages(), sessionPages())
 }
 
 // runsView is the data of the list of runs.

@@ -22,10 +22,7 @@ func workPoolPages() []page.Page {
 		Show: showWorkPool,
 	}
 	pool.Pattern = "/work-pools/work-pool/{name}"
-	pool.Actions = []page.Action{
-		{Name: "pause-pool", Calls: []string{orchv1.WorkPoolService_UpdateWorkPool_FullMethodName}, Done: "The work pool is paused: workers get no runs.", Do: pausePool("pause-pool", true)},
-		{Name: "resume-pool", Calls: []string{orchv1.WorkPoolService_UpdateWorkPool_FullMethodName}, Done: "The work pool is active again.", Do: pausePool("resume-pool", false)},
-	}
+	pool.Actions = poolActions()
 	worker := pool
 	worker.Pattern, worker.Actions = "/work-pools/work-pool/{name}/worker/{worker}", nil
 	return []page.Page{
@@ -33,9 +30,11 @@ func workPoolPages() []page.Page {
 			Pattern: "/work-pools",
 			Section: "/work-pools",
 			Needs:   []string{orchv1.WorkPoolService_ReadWorkPools_FullMethodName},
+			Uses:    []string{orchv1.CollectionService_ReadWorkPoolTypes_FullMethodName},
 			Show:    showWorkPools,
+			Actions: []page.Action{{Name: "pool-create", Calls: []string{orchv1.WorkPoolService_CreateWorkPool_FullMethodName}, Done: "The work pool is created.", Do: createPool}},
 		},
-		pool, worker,
+		pool, worker, queuePage(),
 		{
 			Pattern: "/work-queues/work-queue/{id}",
 			Section: "/work-pools",
@@ -57,10 +56,13 @@ func showWorkPools(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	v := listView{Title: "Work pools", Table: table{
-		Columns: []string{"Work pool", "Type", "Status", "Slots", "Description"}, Empty: "No work pool yet. A worker creates its pool: orch worker start, or prefect worker start --pool NAME.",
+		Columns: []string{"Work pool", "Type", "Status", "Slots", "Description"}, Empty: "No work pool yet. Workers of a pool execute the runs of its deployments.",
 	}}
 	for _, p := range pools.Result().GetWorkPools() {
 		v.Table.add(link(r.To("work-pools", "work-pool", p.GetName()), p.GetName()), text(p.GetType()), text(poolStatus(p)), slots(p.GetActiveSlots(), p.ConcurrencyLimit), text(p.GetDescription()))
+	}
+	if r.May(orchv1.WorkPoolService_CreateWorkPool_FullMethodName) {
+		v.Forms = append(v.Forms, newPoolForm(r))
 	}
 	return page.View{Title: "Work pools", Template: "list.html", Data: v}, nil
 }
@@ -115,7 +117,8 @@ func showWorkPool(r *page.Request) (page.View, error) {
 	runs := newRunLists(apicall.JSON{"work_pools": apicall.JSON{"name": any_([]string{name})}}, "pool", name)
 	_ = r.Call(queues, workers, runs.past, runs.upcoming) // Each panel says what it misses.
 	p := pool.Result()
-	queueTable := &table{Columns: []string{"Queue", "Priority", "Status", "Slots", "Last polled"}, Empty: "No queue."}
+	editable := r.Vars["worker"] == "" // The page of a worker has no actions.
+	queueTable := &table{Columns: []string{"Queue", "Priority", "Status", "Slots", "Last polled", ""}, Empty: "No queue."}
 	for _, q := range queues.Result().GetWorkQueues() {
 		status := "Not ready"
 		switch {
@@ -124,11 +127,16 @@ func showWorkPool(r *page.Request) (page.View, error) {
 		case q.GetStatus() == orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_READY:
 			status = "Ready"
 		}
-		queueTable.add(text(q.GetName()), count(q.GetPriority()), text(status), slots(q.GetActiveSlots(), q.ConcurrencyLimit), timeCell(r, q.GetLastPolled()))
+		queueTable.add(link(r.To("work-pools", "work-pool", name, "queue", q.GetName()), q.GetName()), count(q.GetPriority()), text(status), slots(q.GetActiveSlots(), q.ConcurrencyLimit),
+			timeCell(r, q.GetLastPolled()), queueSwitch(r, q, editable))
 	}
-	workerTable := &table{Columns: []string{"Worker", "Status", "Last heartbeat"}, Empty: "No worker polls this pool."}
+	workerTable := &table{Columns: []string{"Worker", "Status", "Last heartbeat", ""}, Empty: "No worker polls this pool. Start one: prefect worker start --pool " + show.Line(name, 80)}
 	for _, w := range workers.Result().GetWorkers() {
-		workerTable.add(text(w.GetName()), yes(w.GetStatus() == orchv1.WorkerStatus_WORKER_STATUS_ONLINE, "Online", "Offline"), timeCell(r, w.GetLastHeartbeatTime()))
+		remove := cell{}
+		if editable && r.May(orchv1.WorkPoolService_DeleteWorker_FullMethodName) {
+			remove.Buttons = []button{{Action: "worker-remove", Title: "Remove", Fields: []hiddenField{{"worker", w.GetName()}}}}
+		}
+		workerTable.add(text(w.GetName()), yes(w.GetStatus() == orchv1.WorkerStatus_WORKER_STATUS_ONLINE, "Online", "Offline"), timeCell(r, w.GetLastHeartbeatTime()), remove)
 	}
 	v := detailView{
 		Kind: "Work pool", Title: show.Line(p.GetName(), 80), ID: show.ID(p.GetId()), Description: show.Markdown(p.GetDescription()),
@@ -144,14 +152,32 @@ func showWorkPool(r *page.Request) (page.View, error) {
 	if len(p.GetBaseJobTemplate()) > 2 {
 		v.Panels = append(v.Panels, panel{Title: "Base job template", Body: show.JSON(p.GetBaseJobTemplate())})
 	}
-	if r.May(orchv1.WorkPoolService_UpdateWorkPool_FullMethodName) && r.Vars["worker"] == "" {
+	if editable {
+		v.Forms = poolForms(r, p)
+	}
+	if editable && r.May(orchv1.WorkPoolService_UpdateWorkPool_FullMethodName) {
 		if p.GetIsPaused() {
 			v.Buttons = append(v.Buttons, button{Action: "resume-pool", Title: "Resume"})
 		} else {
 			v.Buttons = append(v.Buttons, button{Action: "pause-pool", Title: "Pause"})
 		}
 	}
+	if editable && r.May(orchv1.WorkPoolService_DeleteWorkPool_FullMethodName) {
+		v.Buttons = append(v.Buttons, button{Action: "pool-delete", Title: "Delete", Class: "danger"})
+	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
+}
+
+// queueSwitch is the button that pauses or resumes a work queue.
+func queueSwitch(r *page.Request, q *orchv1.WorkQueue, editable bool) cell {
+	if !editable || !r.May(orchv1.WorkPoolService_UpdateWorkPoolQueue_FullMethodName) {
+		return cell{}
+	}
+	b := button{Action: "pause-queue", Title: "Pause", Fields: []hiddenField{{"queue", q.GetName()}}}
+	if q.GetIsPaused() {
+		b.Action, b.Title = "resume-queue", "Resume"
+	}
+	return cell{Buttons: []button{b}}
 }
 
 func pausePool(action string, paused bool) func(*page.Request) (page.View, error) {
