@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -115,6 +116,9 @@ func fallback(code codes.Code) *orchv1.HttpError {
 	e := &orchv1.HttpError{Status: int32(number), Form: &orchv1.HttpError_ExceptionMessage{ExceptionMessage: text}}
 	if number == http.StatusServiceUnavailable {
 		e.Headers = map[string]string{"Retry-After": "1"}
+	}
+	if code == codes.Unavailable { // An outage ends, whatever the request. A deadline may depend on the request.
+		e.Headers[vocabulary.MaintenanceHeader] = "true"
 	}
 	return e
 }

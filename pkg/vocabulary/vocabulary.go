@@ -179,6 +179,10 @@ func Automation(header http.Header) (id uuid.UUID, name string, ok bool) {
 	return uuid.Nil, "", false
 }
 
+// MaintenanceHeader is a header of 503 responses with the value "true": existing clients of version 3.3 and later then repeat the request
+// until the server is there again, instead of a few times. Others ignore it.
+const MaintenanceHeader = "Prefect-Maintenance"
+
 // Subprotocols are the websocket subprotocols that a client may offer; the server echoes the offered one.
 func Subprotocols() []string { return []string{Orch.String(), Prefect.String()} }
 

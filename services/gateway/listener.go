@@ -157,7 +157,7 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var unavailable = &orchv1.HttpError{
 	Status:  http.StatusServiceUnavailable,
 	Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Service Unavailable"},
-	Headers: map[string]string{"Retry-After": "1"},
+	Headers: map[string]string{"Retry-After": "1", vocabulary.MaintenanceHeader: "true"},
 }
 
 // enter returns the current gateway with the request counted, and waits for one between two. It returns nil when the

@@ -16,6 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway"
 )
@@ -57,6 +58,7 @@ func TestAcrossProcesses(t *testing.T) {
 	got = s.do(t, "POST", "/api/flows/", `{"name":"a"}`)
 	require.Equal(t, 503, got.status)
 	require.NotEmpty(t, got.header.Get("Retry-After"))
+	require.Equal(t, "true", got.header.Get(vocabulary.MaintenanceHeader))
 	require.Equal(t, 503, s.do(t, "GET", "/api/ready", "").status)
 	require.Equal(t, 200, s.do(t, "GET", "/api/health", "").status)
 	require.ErrorIs(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}), telemetry.ErrNotReady)

@@ -217,11 +217,18 @@ func TestErrorsHaveTheirForms(t *testing.T) {
 			rpc.Invalid(rpc.BodyError("value_error", "no", "name")), 422,
 			`{"exception_message":"Invalid request received.","exception_detail":[{"type":"value_error","loc":["body","name"],"msg":"no","ctx":{"error":{}}}],"request_body":{"name":"a"}}`, nil,
 		},
-		"no form":     {rpc.Error(&orchv1.HttpError{Status: 418}), 418, `{"exception_message":"I'm a teapot"}`, nil},
-		"no status":   {rpc.Error(&orchv1.HttpError{}), 500, `{"exception_message":""}`, nil},
-		"unavailable": {status.Error(codes.Unavailable, "canary"), 503, `{"exception_message":"Service Unavailable"}`, map[string]string{"Retry-After": "1"}},
-		"internal":    {status.Error(codes.Internal, "canary"), 500, `{"exception_message":"Internal Server Error"}`, nil},
-		"unknown":     {io.ErrUnexpectedEOF, 500, `{"exception_message":"Internal Server Error"}`, nil},
+		"no form":   {rpc.Error(&orchv1.HttpError{Status: 418}), 418, `{"exception_message":"I'm a teapot"}`, nil},
+		"no status": {rpc.Error(&orchv1.HttpError{}), 500, `{"exception_message":""}`, nil},
+		"unavailable": {
+			status.Error(codes.Unavailable, "canary"), 503, `{"exception_message":"Service Unavailable"}`,
+			map[string]string{"Retry-After": "1", vocabulary.MaintenanceHeader: "true"},
+		},
+		"too slow": {
+			status.Error(codes.DeadlineExceeded, "canary"), 503, `{"exception_message":"Service Unavailable"}`,
+			map[string]string{"Retry-After": "1", vocabulary.MaintenanceHeader: ""},
+		},
+		"internal": {status.Error(codes.Internal, "canary"), 500, `{"exception_message":"Internal Server Error"}`, nil},
+		"unknown":  {io.ErrUnexpectedEOF, 500, `{"exception_message":"Internal Server Error"}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -47,7 +48,7 @@ var (
 	errStale     = rpc.Error(&orchv1.HttpError{
 		Status:  http.StatusServiceUnavailable,
 		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Service Unavailable"},
-		Headers: map[string]string{"Retry-After": "1"},
+		Headers: map[string]string{"Retry-After": "1", vocabulary.MaintenanceHeader: "true"},
 	})
 )
 

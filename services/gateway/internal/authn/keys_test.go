@@ -18,6 +18,7 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 )
@@ -280,6 +281,7 @@ func TestStaleViewsAreUnavailable(t *testing.T) {
 	answer := rpc.HTTPError(err)
 	require.Equal(t, int32(http.StatusServiceUnavailable), answer.GetStatus())
 	require.Equal(t, "1", answer.GetHeaders()["Retry-After"])
+	require.Equal(t, "true", answer.GetHeaders()[vocabulary.MaintenanceHeader])
 }
 
 // On a server without keys a path may still name a missing workspace.

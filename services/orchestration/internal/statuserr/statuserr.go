@@ -16,6 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -26,6 +27,13 @@ var unavailable = &orchv1.HttpError{
 	Status:  http.StatusServiceUnavailable,
 	Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Service Unavailable"},
 	Headers: map[string]string{"Retry-After": "1"},
+}
+
+// outage is the response while the store or the broker is away: clients repeat the request until it is back.
+var outage = &orchv1.HttpError{
+	Status:  http.StatusServiceUnavailable,
+	Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Service Unavailable"},
+	Headers: map[string]string{"Retry-After": "1", vocabulary.MaintenanceHeader: "true"},
 }
 
 // table maps each sentinel of the domain to a status. A handler with a more specific error returns that itself.
@@ -55,8 +63,8 @@ var table = []struct {
 		Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "The workspace has too many queries in progress. Send fewer at a time."},
 		Headers: map[string]string{"Retry-After": "1"},
 	}},
-	{store.ErrUnavailable, unavailable},
-	{broker.ErrUnavailable, unavailable},
+	{store.ErrUnavailable, outage},
+	{broker.ErrUnavailable, outage},
 	{broker.ErrTooLarge, &orchv1.HttpError{Status: http.StatusRequestEntityTooLarge, Form: &orchv1.HttpError_Detail{Detail: "Event too large"}}},
 	{store.ErrTooLargeAnswer, &orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,

@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/statuserr"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -64,6 +65,21 @@ func TestASlowCountSaysSo(t *testing.T) {
 	e := rpc.HTTPError(statuserr.FromDomain(fmt.Errorf("count flows: %w: %w", store.ErrSlowCount, store.ErrUnavailable)))
 	require.Contains(t, e.GetExceptionMessage(), "The count took too long")
 	require.Equal(t, "30", e.GetHeaders()["Retry-After"])
+}
+
+// Clients repeat a request that met an outage until it ends, and others a few times.
+func TestOutagesAreMarked(t *testing.T) {
+	t.Parallel()
+	for sentinel, want := range map[error]string{
+		store.ErrUnavailable: "true", broker.ErrUnavailable: "true", broker.ErrClosed: "true",
+		store.ErrContention: "", store.ErrSlowQuery: "", admission.ErrExhausted: "", admission.ErrBusy: "", context.DeadlineExceeded: "",
+	} {
+		t.Run(sentinel.Error(), func(t *testing.T) {
+			headers := rpc.HTTPError(statuserr.FromDomain(sentinel)).GetHeaders()
+			require.Equal(t, want, headers[vocabulary.MaintenanceHeader])
+			require.NotEmpty(t, headers["Retry-After"])
+		})
+	}
 }
 
 func TestErrorsOfTheWireStay(t *testing.T) {
