@@ -165,3 +165,41 @@ func TestTheDashboardMakesChangesAndDeletesObjects(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, s.ask(http.MethodGet, "/flows/"+flow, "", nil))
 	})
 }
+
+// Runs are found by the names of their flow, deployment and work pool.
+func TestTheDashboardFindsRunsByNames(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	flow, other := s.create("/flows/", `{"name": "orders"}`), s.create("/flows/", `{"name": "invoices"}`)
+	deployment := s.create("/deployments/", `{"flow_id": "`+flow+`", "name": "prod"}`)
+	s.create("/deployments/", `{"flow_id": "`+other+`", "name": "prod"}`)
+	scheduled := func(flow, name string) string {
+		return `{"flow_id": "` + flow + `", "name": "` + name + `", "state": {"type": "SCHEDULED"}}`
+	}
+	s.create("/flow_runs/", scheduled(flow, "by-hand"))
+	s.create("/flow_runs/", scheduled(other, "of-another"))
+	s.create("/deployments/"+deployment+"/create_flow_run", `{"name": "deployed"}`)
+	for _, c := range []struct {
+		query       string
+		shown, gone []string
+	}{
+		{"flow=orders", []string{"by-hand", "deployed"}, []string{"of-another"}},
+		{"flow=" + flow, []string{"by-hand", "deployed"}, []string{"of-another"}},
+		{"flow=orders&flow=invoices", []string{"by-hand", "deployed", "of-another"}, nil},
+		{"deployment=orders/prod", []string{"deployed"}, []string{"by-hand", "of-another"}},
+		{"deployment=prod", []string{"deployed"}, []string{"by-hand", "of-another"}},
+		{"deployment=invoices/prod", nil, []string{"by-hand", "deployed", "of-another"}},
+		{"flow=nothing", nil, []string{"by-hand", "deployed", "of-another"}},
+		{"deployment=nothing/prod", nil, []string{"by-hand", "deployed", "of-another"}},
+	} {
+		t.Run(c.query, func(t *testing.T) {
+			text := s.forTest(t).page("/runs?chart=histogram&to=%2B1h&" + c.query)
+			for _, name := range c.shown {
+				require.Contains(t, text, ">"+name+"<")
+			}
+			for _, name := range c.gone {
+				require.NotContains(t, text, ">"+name+"<")
+			}
+		})
+	}
+}

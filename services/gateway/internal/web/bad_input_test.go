@@ -48,7 +48,7 @@ func TestBadParameters(t *testing.T) {
 	t.Parallel()
 	site := siteWith(t, &stub{answers: lists()}, nil)
 	for path, parameter := range map[string]string{
-		"/runs?from=yesterday": "from", "/runs?to=x": "to", "/runs?state=BROKEN": "state", "/runs?flow=1": "flow", "/runs?n=0": "n", "/runs?older=x": "older",
+		"/runs?from=yesterday": "from", "/runs?to=x": "to", "/runs?state=BROKEN": "state", "/runs?n=0": "n", "/runs?older=x": "older",
 		"/runs?tz=Mars": "tz", "/runs?chart=pie": "chart", "/runs?from=1970-01-02&to=9999-12-31": "from", "/?from=x": "from", "/flows?skip=-1": "skip",
 		"/runs?q=" + strings.Repeat("x", 501): "q", "/runs/flow-run/" + someID + "?at=x": "at",
 	} {

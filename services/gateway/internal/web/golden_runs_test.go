@@ -24,6 +24,8 @@ func runCases() []pageCase {
 		{name: "runs", path: "/runs?state=FAILED&tag=prod&n=1", answers: lists()},
 		{name: "runs-states", path: "/runs?state=FAILED&state=CRASHED&state=late", answers: lists()},
 		{name: "runs-cancelled-one", path: "/runs?did=cancel-runs&count=1", answers: lists()},
+		{name: "runs-named", path: "/runs?flow=nightly-sync&deployment=nightly-sync/prod&deployment=other&pool=local", answers: named(lists())},
+		{name: "runs-nothing-named", path: "/runs?flow=nothing&deployment=nothing/prod", answers: lists()},
 		{name: "runs-histogram", path: "/runs?chart=histogram", answers: lists()},
 		{name: "runs-scatter", path: "/runs/scatter?from=-2h", answers: lists()},
 		{name: "runs-scatter-click", path: "/runs/scatter?from=-24h&state=FAILED?995,20", answers: lists(), status: 303},
@@ -40,6 +42,14 @@ func runCases() []pageCase {
 		{name: "runs-delete-view", path: "/runs", answers: lists(), form: url.Values{"action": {"delete-view"}, "view": {someID}}},
 		{name: "status", path: "/status", answers: lists()},
 	}
+}
+
+// named adds answers for the names in an address.
+func named(all answers) answers {
+	all[orchv1.FlowService_ReadFlows_FullMethodName] = &orchv1.FlowList{Flows: []*orchv1.Flow{{Id: someID, Name: "nightly-sync"}}}
+	all[orchv1.DeploymentService_ReadDeploymentByName_FullMethodName] = &orchv1.Deployment{Id: someID, Name: "prod"}
+	all[orchv1.DeploymentService_ReadDeployments_FullMethodName] = &orchv1.DeploymentList{}
+	return all
 }
 
 // hostile is text that must appear escaped wherever users' text appears.

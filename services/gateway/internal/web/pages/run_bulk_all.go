@@ -103,8 +103,8 @@ func (c bulkChange) selection(f runFilter) (runFilter, bool) {
 }
 
 func (c bulkChange) run(r *page.Request) (page.View, error) {
-	f := readRunFilter(r)
-	if err := r.Err(); err != nil {
+	f, err := readRunFilter(r)
+	if err != nil {
 		return page.View{}, err
 	}
 	f, some := c.selection(f)

@@ -21,8 +21,8 @@ type runFilter struct {
 	Window      param.Window
 	States      []string
 	Late        bool
-	Flows       []string
-	Deployments []string
+	Flows       []string // Ids.
+	Deployments []string // Ids.
 	Pools       []string // Names.
 	Tags        []string
 	Q           string
@@ -44,17 +44,17 @@ func (f runFilter) stateWords() []string {
 	return f.States
 }
 
-func readRunFilter(r *page.Request) runFilter {
+// readRunFilter reads the selection of the address, and finds the flows and deployments that it names.
+func readRunFilter(r *page.Request) (runFilter, error) {
 	f := runFilter{
-		Window:      r.Window(),
-		Flows:       r.UUIDs("flow"),
-		Deployments: r.UUIDs("deployment"),
-		Pools:       r.Texts("pool"),
-		Tags:        r.Texts("tag"),
-		Q:           r.Text("q"),
-		Rows:        r.Rows(),
-		Older:       r.Older(),
+		Window: r.Window(),
+		Pools:  r.Texts("pool"),
+		Tags:   r.Texts("tag"),
+		Q:      r.Text("q"),
+		Rows:   r.Rows(),
+		Older:  r.Older(),
 	}
+	flows, deployments := r.Texts("flow"), r.Texts("deployment")
 	for _, name := range r.Words("state", runStateWords()...) {
 		if name == "LATE" {
 			f.Late = true
@@ -62,7 +62,15 @@ func readRunFilter(r *page.Request) runFilter {
 			f.States = append(f.States, name)
 		}
 	}
-	return f
+	if err := r.Err(); err != nil {
+		return f, err
+	}
+	var err error
+	if f.Flows, err = flowIDs(r, flows); err != nil {
+		return f, err
+	}
+	f.Deployments, err = deploymentIDs(r, deployments)
+	return f, err
 }
 
 // any selects one of several values.

@@ -114,14 +114,15 @@ func upcomingPage() page.Page {
 		Pattern: "/runs/upcoming",
 		Section: "/runs",
 		Needs:   []string{orchv1.FlowRunService_ReadFlowRuns_FullMethodName},
-		Uses:    runRowCalls,
+		Uses:    slices.Concat(runRowCalls, runFilterCalls),
 		Show:    showUpcoming,
 	}
 }
 
 func showUpcoming(r *page.Request) (page.View, error) {
-	f, skip := readRunFilter(r), r.Int("skip", 0, 1_000_000, 0)
-	if err := r.Err(); err != nil {
+	skip := r.Int("skip", 0, 1_000_000, 0)
+	f, err := readRunFilter(r)
+	if err != nil {
 		return page.View{}, err
 	}
 	related := f.related()

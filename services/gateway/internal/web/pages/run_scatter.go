@@ -27,8 +27,8 @@ const scatterRPC = orchv1.UiFlowService_ReadFlowRunScatter_FullMethodName
 // scatterPages are the image of the scatter, and the page that a click on it leads to.
 func scatterPages() []page.Page {
 	return []page.Page{
-		{Pattern: "/runs/scatter.svg", Section: "/runs", Needs: []string{scatterRPC}, Serve: serveScatter},
-		{Pattern: "/runs/scatter", Section: "/runs", Needs: []string{scatterRPC}, Show: showScatter},
+		{Pattern: "/runs/scatter.svg", Section: "/runs", Needs: []string{scatterRPC}, Uses: runFilterCalls, Serve: serveScatter},
+		{Pattern: "/runs/scatter", Section: "/runs", Needs: []string{scatterRPC}, Uses: runFilterCalls, Show: showScatter},
 	}
 }
 
@@ -63,8 +63,8 @@ func (f runFilter) scatterBody() apicall.JSON {
 
 // readScatter reads the scatter of the runs that the address selects.
 func readScatter(r *page.Request) (*orchv1.FlowRunScatter, chart.Scatter, error) {
-	f := readRunFilter(r)
-	if err := r.Err(); err != nil {
+	f, err := readRunFilter(r)
+	if err != nil {
 		return nil, chart.Scatter{}, err
 	}
 	question := apicall.NewShared[*orchv1.FlowRunScatter](scatterRPC, apicall.Input{Body: f.scatterBody()})

@@ -29,9 +29,10 @@ type runsView struct {
 	StateText string
 	Windows   []choice
 	Q         string
-	Tags      []string // One at least.
-	Hidden    []hiddenField
-	Path      string
+	// The values of repeatable fields, one at least each.
+	Flows, Deployments, Pools, Tags []string
+	Hidden                          []hiddenField
+	Path                            string
 	// Upcoming leads to the runs that have not started.
 	Upcoming string
 	Problems []string
@@ -56,16 +57,16 @@ func runsPage() page.Page {
 		Uses: append([]string{
 			scatterRPC, orchv1.FlowRunService_CountFlowRuns_FullMethodName,
 			orchv1.SavedSearchService_ReadSavedSearches_FullMethodName,
-		}, runRowCalls...),
+		}, slices.Concat(runRowCalls, runFilterCalls)...),
 		Show:    showRuns,
 		Actions: slices.Concat(bulkActions(), bulkAllActions(), viewActions()),
 	}
 }
 
 func showRuns(r *page.Request) (page.View, error) {
-	f := readRunFilter(r)
 	kind := r.Word("chart", "scatter", "histogram")
-	if err := r.Err(); err != nil {
+	f, err := readRunFilter(r)
+	if err != nil {
 		return page.View{}, err
 	}
 	var scatter *scatterView
@@ -88,8 +89,9 @@ func showRuns(r *page.Request) (page.View, error) {
 	list, older := f.page(runs.Result().GetFlowRuns())
 	v := runsView{
 		Rows: runRows(r, list, true), States: stateChoices(runStateWords(), f.stateWords()), StateText: stateText(f.stateWords()), Windows: windows(f.Window.Text), Q: f.Q, Tags: fieldsFor(f.Tags),
+		Flows: fieldsFor(r.Texts("flow")), Deployments: fieldsFor(r.Texts("deployment")), Pools: fieldsFor(f.Pools),
 		Path: r.Path(), Upcoming: upcomingLink(r), Problems: problems(histogram), ActionPath: r.Here(),
-		Hidden:   hiddenFields(r, "flow", "deployment", "pool", "to", "n", "tz", "chart"),
+		Hidden:   hiddenFields(r, "to", "n", "tz", "chart"),
 		Filtered: len(f.States)+len(f.Flows)+len(f.Deployments)+len(f.Pools)+len(f.Tags) > 0 || f.Late || f.Q != "",
 	}
 	for _, action := range bulkActions() {
