@@ -83,6 +83,42 @@ func (b *Batch) Add(e *Event) error {
 	return nil
 }
 
+// AddAll checks, encodes and appends events of one workspace that travel in one frame, so all of them are stored or none. Together they
+// may be as large as one event. ErrInvalidEvent and ErrTooLarge leave the batch as it was. Events are not retained.
+func (b *Batch) AddAll(events ...Event) error {
+	if len(events) == 1 {
+		return b.Add(&events[0])
+	}
+	if len(events) == 0 || len(events) > MaxFrameEvents {
+		return fmt.Errorf("%w: a frame takes 1 to %d events, not %d", ErrInvalidEvent, MaxFrameEvents, len(events))
+	}
+	w := b.open(shard(events[0].Workspace, len(b.publisher.committers)))
+	refuse := func(err error) error {
+		b.waiters = b.waiters[:len(b.waiters)-1]
+		b.publisher.release(w)
+		return err
+	}
+	for i := range events {
+		e := &events[i]
+		if err := e.Validate(); err != nil {
+			return refuse(fmt.Errorf("event %d of %d: %w", i+1, len(events), err))
+		}
+		if e.Workspace != events[0].Workspace {
+			return refuse(fmt.Errorf("%w: events of several workspaces share no frame", ErrInvalidEvent))
+		}
+		if i > 0 {
+			w.body = append(w.body, ',')
+		}
+		if w.body = appendEvent(w.body, e); len(w.body) > MaxEventBytes {
+			return refuse(fmt.Errorf("%w: %d of %d events have %d bytes, together at most %d are taken", ErrTooLarge, i+1, len(events), len(w.body), MaxEventBytes))
+		}
+	}
+	w.events = len(events)
+	b.events += len(events)
+	b.bytes += len(w.body)
+	return nil
+}
+
 // last is the run that the events of a shard are added to, or nil.
 func (b *Batch) last(shard int) *waiter {
 	for _, w := range slices.Backward(b.waiters) {

@@ -69,6 +69,54 @@ func TestBatch(t *testing.T) {
 	})
 }
 
+// Events that are added together travel in one frame, or the batch stays as it was.
+func TestEventsThatBelongTogetherShareAFrame(t *testing.T) {
+	t.Parallel()
+	together := func(n, size int) []Event {
+		events := make([]Event, n)
+		for i := range events {
+			events[i] = testEvent()
+			events[i].Workspace = uuid.Max
+			events[i].Data = json.RawMessage(`"` + strings.Repeat("x", size) + `"`)
+		}
+		return events
+	}
+	invalid, foreign := together(3, 1), together(3, 1)
+	invalid[2].Data, foreign[2].Workspace = json.RawMessage(`"`), uuid.New()
+	for name, c := range map[string]struct {
+		events []Event
+		want   error
+	}{
+		"one":                 {together(1, 1), nil},
+		"a hundred":           {together(100, 1), nil},
+		"more than a frame":   {together(10, MaxFrameBytes/5), nil},
+		"more than one event": {together(100, MaxEventBytes/100), ErrTooLarge},
+		"too many":            {together(MaxFrameEvents+1, 1), ErrInvalidEvent},
+		"none":                {nil, ErrInvalidEvent},
+		"an invalid one":      {invalid, ErrInvalidEvent},
+		"two workspaces":      {foreign, ErrInvalidEvent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := unconnected(3, 10).NewBatch()
+			before := testEvent()
+			before.Workspace = uuid.Max
+			require.NoError(t, b.Add(&before))
+			runs, bytes := len(b.waiters), b.Bytes()
+			require.ErrorIs(t, b.AddAll(c.events...), c.want)
+			if c.want != nil {
+				require.Equal(t, []int{runs, bytes, 1}, []int{len(b.waiters), b.Bytes(), b.Len()})
+				return
+			}
+			require.Equal(t, 1+len(c.events), b.Len())
+			last := b.waiters[len(b.waiters)-1]
+			events, err := decodeFrame(nil, appendFrame(nil, []*waiter{last}))
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(events), len(c.events))
+		})
+	}
+}
+
 // A batch that was published can be filled again, and the memory of its runs is used again.
 func TestBatchIsUsedAgain(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ const (
 	MaxEventBytes = 1_500_000
 	// MaxFrameEvents bounds the events in a frame.
 	MaxFrameEvents = 256
-	// MaxFrameBytes bounds a frame with more than one event.
+	// MaxFrameBytes bounds a frame with more than one event, unless they belong together.
 	MaxFrameBytes = 512 << 10
 	// MinMaxPayload is the minimum of the server's max_payload.
 	MinMaxPayload = 8 << 20

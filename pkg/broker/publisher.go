@@ -59,18 +59,20 @@ func newPublisher(c *Conn) *Publisher {
 //   - ErrUnavailable: not acknowledged within Config.AckTimeout; e may be stored all the same;
 //   - the error of ctx: the caller gave up; e may be stored all the same.
 //
-// e is not retained.
-func (p *Publisher) Publish(ctx context.Context, e Event) error {
-	return p.PublishWithin(ctx, p.cfg.AckTimeout, e)
+// Several events are of one workspace, and all of them are stored or none; see Batch.AddAll. They are not retained.
+func (p *Publisher) Publish(ctx context.Context, e ...Event) error {
+	return p.PublishWithin(ctx, p.cfg.AckTimeout, e...)
 }
 
 // PublishWithin is Publish with a timeout below Config.AckTimeout; a longer one has no effect. It costs less than a context with
 // a deadline.
-func (p *Publisher) PublishWithin(ctx context.Context, timeout time.Duration, e Event) error {
+func (p *Publisher) PublishWithin(ctx context.Context, timeout time.Duration, e ...Event) error {
 	ctx, span := tracing.StartProducer(ctx, spanPublish)
-	e.continueTrace(ctx)
+	for i := range e {
+		e[i].continueTrace(ctx)
+	}
 	b := p.NewBatch()
-	err := b.Add(&e)
+	err := b.AddAll(e...)
 	if err == nil {
 		err = p.publish(ctx, b, min(timeout, p.cfg.AckTimeout))
 	}

@@ -26,6 +26,9 @@ func (w *Window) Is(limit int, span time.Duration) bool {
 	return w != nil && w.limit == limit && w.span == span
 }
 
+// Limit is the number that the window takes in its span.
+func (w *Window) Limit() int { return w.limit }
+
 // wait returns how long n must wait; 0 if they can be taken now. n is at most the limit. The caller holds the lock.
 func (w *Window) wait(now time.Time, n int) time.Duration {
 	room := w.limit - len(w.taken)

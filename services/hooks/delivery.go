@@ -157,13 +157,19 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) decision {
 			d.events.Put(memory) // The publisher has its own copy of the event.
 		}
 	}()
-	event, err := d.renderer.EventIn(memory, text, d.hook, d.request, body, id)
+	list, err := d.renderer.EventsIn(memory, text, d.hook, d.request, body, id)
 	tracing.End(span, err)
 	if err != nil {
 		return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
 	}
-	d.memory.ReleaseProcessor() // The event is small, and publishing waits.
-	send := func() error { return d.publisher.Publish(ctx, d.hook.GetWorkspace(), event) }
+	if len(list) == 0 {
+		return d.unmatched(ctx, nil)
+	}
+	if err := d.guards.AdmitEvents(d.guard, d.definitions.Account(d.hook.GetAccount()), len(list), d.request.Received); err != nil {
+		return d.notAdmitted(ctx, err)
+	}
+	d.memory.ReleaseProcessor() // The events are small, and publishing waits.
+	send := func() error { return d.publisher.Publish(ctx, d.hook.GetWorkspace(), list...) }
 	duplicate := false
 	if id == uuid.Nil {
 		err = send()
@@ -176,14 +182,25 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) decision {
 	case err == nil && duplicate:
 		return d.duplicate(id)
 	case err == nil:
-		return decision{status: http.StatusNoContent, outcome: deliveries.Outcome{Event: event.GetEvent(), EventID: event.GetId()}}
+		return decision{status: http.StatusNoContent, outcome: published(list)}
 	case errors.Is(err, publish.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return d.unavailable(ctx, deliverylog.ReasonBroker, err)
 	}
 	return d.fail(ctx, http.StatusBadRequest, deliverylog.ReasonEvent, publish.Failure{Rendered: &text, Err: err})
 }
 
-// unmatched decides about a request that the filter drops, or for which it failed. The webhook's owner chooses whether a failing filter
+// published is the outcome of a request whose events are stored.
+func published(list []*orchv1.ReceivedEvent) deliveries.Outcome {
+	out := deliveries.Outcome{Event: list[0].GetEvent(), EventID: list[0].GetId()}
+	if len(list) > 1 {
+		for _, event := range list {
+			out.EventIDs = append(out.EventIDs, event.GetId())
+		}
+	}
+	return out
+}
+
+// unmatched decides about a request that the filter, or an empty list of the template, drops, or for which the filter failed. The webhook's owner chooses whether a failing filter
 // is a failure.
 func (d *delivery) unmatched(ctx context.Context, err error) decision {
 	switch {

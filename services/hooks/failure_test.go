@@ -23,7 +23,7 @@ func TestFailureEvents(t *testing.T) {
 		"syntax":         {"{% broken", nil, "line 1, column 4: syntax error: "},
 		"rendering":      {"line\n{{ missing|tojson }}", nil, "line 2, column "},
 		"no JSON":        {"{\"a\": 1,\n {{ body.x }}}", "{\"a\": 1,\n 1}", "it is not JSON: line 2, column 2: a key in double quotes is expected"},
-		"no object":      {"[1]", "[1]", "it must be a JSON object, not a list"},
+		"no object":      {"[1]", "[1]", "event 1 of 1: rendered text is not an event: it must be a JSON object, not a number"},
 		"empty":          {"", "", "it is empty"},
 		"no event":       {`{"resource": {}}`, `{"resource": {}}`, "event is missing"},
 		"errors of both": {`{"event": "", "resource": {}}`, `{"event": "", "resource": {}}`, "event: String should have at least 1 character; resource: "},

@@ -2316,7 +2316,7 @@ type Webhook struct {
 	// Slug Secret last part of the URL: 128 random bits in URL-safe base64; masked without the scope read_webhook_addresses.
 	Slug string `json:"slug"`
 
-	// Template Jinja2 template that renders a request to the JSON object of an event.
+	// Template Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100.
 	Template string `json:"template"`
 
 	// Undefined What the template does with a missing value; default lenient.
@@ -2373,7 +2373,7 @@ type WebhookCreate struct {
 	// ServiceAccountId UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *openapi_types.UUID `json:"service_account_id,omitempty"`
 
-	// Template Jinja2 template that renders a request to the JSON object of an event.
+	// Template Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100.
 	Template string `json:"template"`
 
 	// Undefined What the template does with a missing value; default lenient.

@@ -83,9 +83,9 @@ func TestPresetsOfProviders(t *testing.T) {
 				rendered, err := engine.Render(t.Context(), create.GetTemplate(), render.NewVariables(r, r.Body()))
 				require.NoError(t, err)
 				hook := &orchv1.WebhookDefinition{Id: uuid.NewString(), Name: p.GetName()}
-				event, err := engine.Event(rendered, hook, r, r.Body(), uuid.Nil)
+				list, err := engine.Events(rendered, hook, r, r.Body(), uuid.Nil)
 				require.NoError(t, err, rendered)
-				require.Equal(t, wantEvents[p.GetName()], event.GetEvent())
+				require.Equal(t, wantEvents[p.GetName()], list[0].GetEvent())
 				require.NotContains(t, rendered, "@resource")
 			})
 		}

@@ -46,9 +46,9 @@ func BenchmarkEvent(b *testing.B) {
 		body := request.Body()
 		text, err := e.Render(b.Context(), hook.GetTemplate(), NewVariables(request, body))
 		require.NoError(b, err)
-		event, err := e.EventIn(&memory, text, hook, request, body, uuid.Nil)
+		list, err := e.EventsIn(&memory, text, hook, request, body, uuid.Nil)
 		require.NoError(b, err)
-		_, err = events.ToBroker(vocabulary.Orch, event, uuid.Max)
+		_, err = events.ToBroker(vocabulary.Orch, list[0], uuid.Max)
 		require.NoError(b, err)
 		require.True(b, memory.Clear())
 	}

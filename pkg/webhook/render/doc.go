@@ -1,8 +1,8 @@
 // Package render turns a request into an event with a webhook's template.
 //
-//	Request ──▶ variables ──▶ filter ──▶ template, under its budget ──▶ text ──▶ JSON object ──▶ fields, defaults ──▶ event
-//	            method          │                                                                   │
-//	            headers         └──▶ false: no event         the webhook, appended as related ──────┘
+//	Request ──▶ variables ──▶ filter ──▶ template, under its budget ──▶ text ──▶ JSON object, or list ──▶ fields, defaults ──▶ events
+//	            method          │                                                                            │
+//	            headers         └──▶ false: no event         the webhook, appended as related ───────────────┘
 //	            body
 //	            query, path
 //

@@ -9,7 +9,8 @@ import (
 // EventMemory is the memory of one event. It serves one goroutine.
 type EventMemory struct {
 	event    orchv1.ReceivedEvent
-	checked  orchv1.Event // The event as Validate takes it.
+	one      [1]*orchv1.ReceivedEvent // The event as a list.
+	checked  orchv1.Event             // The event as Validate takes it.
 	received timestamppb.Timestamp
 	resource orchv1.Resource
 	related  []*orchv1.RelatedResource // The first used ones are those of the event.

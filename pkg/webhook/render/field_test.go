@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,19 @@ func with(fields string) string {
 }
 
 func read(text string) (*orchv1.ReceivedEvent, error) {
-	return newEngine(vocabulary.Orch).Event(text, hook, &receive.Request{Method: "GET", Received: at}, receive.Body{}, uuid.Nil)
+	return readFrom(text, &receive.Request{Method: "GET", Received: at}, receive.Body{})
+}
+
+// readFrom reads the only event of a text.
+func readFrom(text string, r *receive.Request, body receive.Body) (*orchv1.ReceivedEvent, error) {
+	list, err := newEngine(vocabulary.Orch).Events(text, hook, r, body, uuid.Nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%w: an empty list", render.ErrEvent)
+	}
+	return list[0], nil
 }
 
 func TestOccurred(t *testing.T) {
@@ -149,7 +162,7 @@ func TestPayload(t *testing.T) {
 func TestADeepBodyIsShownAsText(t *testing.T) {
 	t.Parallel()
 	deep := receive.Body{Text: strings.Repeat("[", 500) + strings.Repeat("]", 500)}
-	e, err := newEngine(vocabulary.Orch).Event(`{"event": "e", "resource": {"orch.resource.id": "r"}}`, hook, &receive.Request{Method: "POST", Received: at}, deep, uuid.Nil)
+	e, err := readFrom(`{"event": "e", "resource": {"orch.resource.id": "r"}}`, &receive.Request{Method: "POST", Received: at}, deep)
 	require.NoError(t, err)
 	require.Contains(t, string(e.GetPayload()), `"body":"[[[`)
 }

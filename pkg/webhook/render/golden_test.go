@@ -77,7 +77,12 @@ func process(tb testing.TB, e *render.Engine, template string, r *receive.Reques
 	if err != nil {
 		return nil, err
 	}
-	return e.Event(text, hook, r, body, uuid.Nil)
+	list, err := e.Events(text, hook, r, body, uuid.Nil)
+	if err != nil {
+		return nil, err
+	}
+	require.Len(tb, list, 1)
+	return list[0], nil
 }
 
 // TestGolden renders the request with the template of each file, and compares the event or the error.

@@ -142,8 +142,8 @@ func requireScanIsTree(t require.TestingT, before, text string) (accepted bool) 
 		require.Equal(t, byTree.event.Payload == nil, byScan.event.Payload == nil)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
-	read := func(m *EventMemory, text string) (*orchv1.ReceivedEvent, error) {
-		return scanEngine.EventIn(m, text, &orchv1.WebhookDefinition{Id: uuid.Max.String(), Name: "a hook"}, &receive.Request{Method: "POST", Received: at}, receive.Body{}, uuid.Max)
+	read := func(m *EventMemory, text string) ([]*orchv1.ReceivedEvent, error) {
+		return scanEngine.EventsIn(m, text, &orchv1.WebhookDefinition{Id: uuid.Max.String(), Name: "a hook"}, &receive.Request{Method: "POST", Received: at}, receive.Body{}, uuid.Max)
 	}
 	var used EventMemory
 	_, _ = read(&used, before)

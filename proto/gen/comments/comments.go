@@ -5898,7 +5898,7 @@ func Of(fullName string) string {
 	case "orch.v1.Webhook.slug":
 		return "Secret last part of the URL: 128 random bits in URL-safe base64; masked without the scope read_webhook_addresses."
 	case "orch.v1.Webhook.template":
-		return "Jinja2 template that renders a request to the JSON object of an event."
+		return "Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100."
 	case "orch.v1.Webhook.undefined":
 		return "What the template does with a missing value; default lenient."
 	case "orch.v1.Webhook.unique_name":
@@ -5944,7 +5944,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookCreate.service_account_id":
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookCreate.template":
-		return "Jinja2 template that renders a request to the JSON object of an event."
+		return "Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100."
 	case "orch.v1.WebhookCreate.undefined":
 		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookCreate.verification":
@@ -5986,7 +5986,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDefinition.service_account_id":
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookDefinition.template":
-		return "Jinja2 template that renders a request to the JSON object of an event."
+		return "Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100."
 	case "orch.v1.WebhookDefinition.undefined":
 		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookDefinition.verification":
@@ -6012,9 +6012,11 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDelivery.error_line":
 		return "Line of the error in the filter, the template or the rendered text, from 1; null for none."
 	case "orch.v1.WebhookDelivery.event":
-		return "Name of the published event; null for none."
+		return "Name of the published event, the first of several; null for none."
 	case "orch.v1.WebhookDelivery.event_id":
-		return "UUID of the published event; for a duplicate, the original's event; null for none."
+		return "UUID of the published event, the first of several; for a duplicate, the original's event; null for none."
+	case "orch.v1.WebhookDelivery.event_ids":
+		return "UUIDs of all events of a request that became several, in their order; empty for others."
 	case "orch.v1.WebhookDelivery.handshake":
 		return "Provider handshake that the request performed; null for an ordinary request."
 	case "orch.v1.WebhookDelivery.headers":
@@ -6250,9 +6252,11 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookRendering.error":
 		return "Error of the request, of the filter, of the template or of its output; null for none."
 	case "orch.v1.WebhookRendering.event":
-		return "Event that would be published; null for none."
+		return "Event that would be published, the first of several; null for none."
+	case "orch.v1.WebhookRendering.events":
+		return "JSON array of the events that would be published, if the template renders a list; null for others."
 	case "orch.v1.WebhookRendering.filtered":
-		return "Whether the filter drops the request, so it causes no event; with an error if the filter failed."
+		return "Whether the filter, or a template that renders an empty list, drops the request; with an error if the filter failed."
 	case "orch.v1.WebhookRendering.handshake":
 		return "Provider handshake that the request performs, which causes no event; null for an ordinary request."
 	case "orch.v1.WebhookRendering.rendered":
@@ -6298,7 +6302,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookReplace.service_account_id":
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookReplace.template":
-		return "Jinja2 template that renders a request to the JSON object of an event."
+		return "Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100."
 	case "orch.v1.WebhookReplace.undefined":
 		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookReplace.verification":
@@ -6410,7 +6414,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookUpdate.service_account_id":
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookUpdate.template":
-		return "Jinja2 template that renders a request to the JSON object of an event."
+		return "Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100."
 	case "orch.v1.WebhookUpdate.undefined":
 		return "What the template does with a missing value; default lenient."
 	case "orch.v1.WebhookUpdate.verification":

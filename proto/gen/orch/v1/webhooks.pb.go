@@ -738,7 +738,7 @@ type Webhook struct {
 	Description string `protobuf:"bytes,7,opt,name=description,proto3" json:"description,omitempty"`
 	// Whether the webhook accepts requests; default true.
 	Enabled bool `protobuf:"varint,8,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Jinja2 template that renders a request to the JSON object of an event.
+	// Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100.
 	Template string `protobuf:"bytes,9,opt,name=template,proto3" json:"template,omitempty"`
 	// Secret last part of the URL: 128 random bits in URL-safe base64; masked without the scope read_webhook_addresses.
 	Slug string `protobuf:"bytes,10,opt,name=slug,proto3" json:"slug,omitempty"`
@@ -1782,7 +1782,7 @@ type WebhookCreate struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// Whether the webhook accepts requests; default true.
 	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Jinja2 template that renders a request to the JSON object of an event.
+	// Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100.
 	Template string `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
 	// UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *string `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
@@ -1963,7 +1963,7 @@ type WebhookReplace struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// Whether the webhook accepts requests; default true.
 	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Jinja2 template that renders a request to the JSON object of an event.
+	// Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100.
 	Template string `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
 	// UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *string `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
@@ -2144,7 +2144,7 @@ type WebhookUpdate struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// Whether the webhook accepts requests; default true.
 	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Jinja2 template that renders a request to the JSON object of an event.
+	// Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100.
 	Template string `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
 	// UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *string `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
@@ -2591,7 +2591,7 @@ type WebhookDefinition struct {
 	Workspace string `protobuf:"bytes,3,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	// Display name of the webhook, 1 to 1,024 characters.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// Jinja2 template that renders a request to the JSON object of an event.
+	// Jinja2 template that renders a request to the JSON object of an event, or to a list of at most 100.
 	Template string `protobuf:"bytes,5,opt,name=template,proto3" json:"template,omitempty"`
 	// Whether the webhook accepts requests; default true.
 	Enabled bool `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
@@ -2891,9 +2891,9 @@ type WebhookDelivery struct {
 	ErrorLine *int64 `protobuf:"varint,8,opt,name=error_line,json=errorLine,proto3,oneof" json:"error_line,omitempty"`
 	// Column of the error, from 1; null for none.
 	ErrorColumn *int64 `protobuf:"varint,9,opt,name=error_column,json=errorColumn,proto3,oneof" json:"error_column,omitempty"`
-	// UUID of the published event; for a duplicate, the original's event; null for none.
+	// UUID of the published event, the first of several; for a duplicate, the original's event; null for none.
 	EventId *string `protobuf:"bytes,10,opt,name=event_id,json=eventId,proto3,oneof" json:"event_id,omitempty"`
-	// Name of the published event; null for none.
+	// Name of the published event, the first of several; null for none.
 	Event *string `protobuf:"bytes,11,opt,name=event,proto3,oneof" json:"event,omitempty"`
 	// Whether the request duplicates a delivery that already published its event.
 	Duplicate bool `protobuf:"varint,12,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
@@ -2930,7 +2930,9 @@ type WebhookDelivery struct {
 	// filter, filtered, template, event or broker; null on success.
 	Reason *string `protobuf:"bytes,28,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// Number of requests that this entry stands for: itself, and refused requests before it that have no entry.
-	Count         int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`
+	Count int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`
+	// UUIDs of all events of a request that became several, in their order; empty for others.
+	EventIds      []string `protobuf:"bytes,30,rep,name=event_ids,json=eventIds,proto3" json:"event_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3166,6 +3168,13 @@ func (x *WebhookDelivery) GetCount() int64 {
 		return x.Count
 	}
 	return 0
+}
+
+func (x *WebhookDelivery) GetEventIds() []string {
+	if x != nil {
+		return x.EventIds
+	}
+	return nil
 }
 
 // WebhookDeliveryBatch carries deliveries from the hooks service to the store.
@@ -4171,7 +4180,7 @@ type WebhookRendering struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Output of the template; null when rendering failed.
 	Rendered *string `protobuf:"bytes,1,opt,name=rendered,proto3,oneof" json:"rendered,omitempty"`
-	// Event that would be published; null for none.
+	// Event that would be published, the first of several; null for none.
 	Event []byte `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
 	// Error of the request, of the filter, of the template or of its output; null for none.
 	Error *WebhookRenderingError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
@@ -4179,8 +4188,10 @@ type WebhookRendering struct {
 	Warnings []*WebhookRenderingError `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Provider handshake that the request performs, which causes no event; null for an ordinary request.
 	Handshake *string `protobuf:"bytes,5,opt,name=handshake,proto3,oneof" json:"handshake,omitempty"`
-	// Whether the filter drops the request, so it causes no event; with an error if the filter failed.
-	Filtered      bool `protobuf:"varint,6,opt,name=filtered,proto3" json:"filtered,omitempty"`
+	// Whether the filter, or a template that renders an empty list, drops the request; with an error if the filter failed.
+	Filtered bool `protobuf:"varint,6,opt,name=filtered,proto3" json:"filtered,omitempty"`
+	// JSON array of the events that would be published, if the template renders a list; null for others.
+	Events        []byte `protobuf:"bytes,7,opt,name=events,proto3,oneof" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4255,6 +4266,13 @@ func (x *WebhookRendering) GetFiltered() bool {
 		return x.Filtered
 	}
 	return false
+}
+
+func (x *WebhookRendering) GetEvents() []byte {
+	if x != nil {
+		return x.Events
+	}
+	return nil
 }
 
 // WebhookRenderingError is an error of a request, of a filter, of a template or of its output.
@@ -5754,7 +5772,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"allowedIps\x12/\n" +
 	"\x11events_per_second\x18\x05 \x01(\x03H\x01R\x0feventsPerSecond\x88\x01\x01B\r\n" +
 	"\v_rate_limitB\x14\n" +
-	"\x12_events_per_second\"\xb9\n" +
+	"\x12_events_per_second\"\xde\n" +
 	"\n" +
 	"\x0fWebhookDelivery\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12'\n" +
@@ -5789,7 +5807,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\tworkspace\x18\x1a \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01R\tworkspace\x129\n" +
 	"\x10deduplication_id\x18\x1b \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\vR\x0fdeduplicationId\x88\x01\x01\x12\x1b\n" +
 	"\x06reason\x18\x1c \x01(\tH\fR\x06reason\x88\x01\x01\x12\x1d\n" +
-	"\x05count\x18\x1d \x01(\x03B\a\xca\xf3\x18\x03\"\x011R\x05count\x1a:\n" +
+	"\x05count\x18\x1d \x01(\x03B\a\xca\xf3\x18\x03\"\x011R\x05count\x12#\n" +
+	"\tevent_ids\x18\x1e \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\beventIds\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
@@ -5916,19 +5935,21 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02@\x01H\x00R\btemplate\x88\x01\x01\x12\x1b\n" +
 	"\x06filter\x18\x02 \x01(\tH\x01R\x06filter\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
 	"\t_templateB\t\n" +
-	"\a_filter\"\xbb\x02\n" +
+	"\a_filter\"\xeb\x02\n" +
 	"\x10WebhookRendering\x12\x1f\n" +
 	"\brendered\x18\x01 \x01(\tH\x00R\brendered\x88\x01\x01\x12!\n" +
 	"\x05event\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x01R\x05event\x88\x01\x01\x129\n" +
 	"\x05error\x18\x03 \x01(\v2\x1e.orch.v1.WebhookRenderingErrorH\x02R\x05error\x88\x01\x01\x12:\n" +
 	"\bwarnings\x18\x04 \x03(\v2\x1e.orch.v1.WebhookRenderingErrorR\bwarnings\x12!\n" +
 	"\thandshake\x18\x05 \x01(\tH\x03R\thandshake\x88\x01\x01\x12\x1a\n" +
-	"\bfiltered\x18\x06 \x01(\bR\bfilteredB\v\n" +
+	"\bfiltered\x18\x06 \x01(\bR\bfiltered\x12#\n" +
+	"\x06events\x18\a \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x04R\x06events\x88\x01\x01B\v\n" +
 	"\t_renderedB\b\n" +
 	"\x06_eventB\b\n" +
 	"\x06_errorB\f\n" +
 	"\n" +
-	"_handshake\"\xb1\x01\n" +
+	"_handshakeB\t\n" +
+	"\a_events\"\xb1\x01\n" +
 	"\x15WebhookRenderingError\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\x05stage\x18\x02 \x01(\x0e2\x1e.orch.v1.WebhookRenderingStageR\x05stage\x12\x17\n" +

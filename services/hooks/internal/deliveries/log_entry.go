@@ -41,6 +41,8 @@ type Outcome struct {
 	// Event is the name of the published event; EventID is its id, or for a duplicate that of the earlier event.
 	Event   string
 	EventID string
+	// EventIDs are the ids of all events of a request that became several; empty for others.
+	EventIDs []string
 	// DeduplicationID is the event id of this delivery and its duplicates; uuid.Nil when duplicates are not recognised.
 	DeduplicationID uuid.UUID
 	Duplicate       bool
@@ -92,7 +94,7 @@ func (n *LogEntry) delivery() *orchv1.WebhookDelivery {
 		return &s
 	}
 	d.RemoteAddress, d.Handshake = optional(n.From), optional(n.Handshake)
-	d.Event, d.EventId = optional(n.Event), optional(n.EventID)
+	d.Event, d.EventId, d.EventIds = optional(n.Event), optional(n.EventID), n.EventIDs
 	if n.DeduplicationID != uuid.Nil {
 		id := n.DeduplicationID.String()
 		d.DeduplicationId = &id

@@ -103,6 +103,19 @@ func (r *Registry) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Add
 	return nil
 }
 
+// AdmitEvents counts the events of an admitted request, the first of which Admit has counted, against the account's quota. The error is a
+// *TooManyError. A request with more events than the quota takes all of it.
+func (r *Registry) AdmitEvents(g *Guard, own *orchv1.AccountDefinition, events int, now time.Time) error {
+	quota := r.account(g.definition.GetAccount(), own).quota
+	if quota == nil || events < 2 || quota.Limit() < 2 {
+		return nil
+	}
+	if full, wait := ratewindow.Take(now, min(events, quota.Limit())-1, quota); full != nil {
+		return &TooManyError{Wait: wait, Quota: true}
+	}
+	return nil
+}
+
 // follow returns the window for a rate limit, which counts on from the one before if the limit is the same; nil for none.
 func follow(before *ratewindow.Window, limit *orchv1.WebhookRateLimit) *ratewindow.Window {
 	if limit == nil {

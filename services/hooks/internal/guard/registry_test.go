@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -167,6 +168,43 @@ func TestWhatCannotBeGuardedIsClosed(t *testing.T) {
 			}
 			require.ErrorIs(t, err, ErrClosed, name)
 			require.ErrorIs(t, b.Of(d).Unusable(), ErrClosed, name)
+		})
+	}
+}
+
+// TestTheQuotaCountsEachEvent of a request. A request with more events than the quota takes all of it.
+func TestTheQuotaCountsEachEvent(t *testing.T) {
+	t.Parallel()
+	keys := ring(t)
+	for name, c := range map[string]struct {
+		quota  int64
+		events []int // Of requests at one time.
+		want   []bool
+	}{
+		"no quota":            {0, []int{100, 100}, []bool{true, true}},
+		"within the quota":    {10, []int{4, 5, 1, 1}, []bool{true, true, true, false}},
+		"one too many":        {10, []int{4, 7}, []bool{true, false}},
+		"more than the quota": {10, []int{100, 1}, []bool{true, false}},
+		"a quota of one":      {1, []int{3, 1}, []bool{true, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRegistry(t, keys, Rules{EventsPerSecond: c.quota})
+			g := r.Of(definition())
+			for i, events := range c.events {
+				err := r.Admit(g, nil, inside, start)
+				if err == nil {
+					err = r.AdmitEvents(g, nil, events, start)
+				}
+				if c.want[i] {
+					require.NoError(t, err)
+					continue
+				}
+				many, ok := errors.AsType[*TooManyError](err)
+				require.True(t, ok)
+				require.True(t, many.Quota)
+				require.Equal(t, time.Second, many.Wait)
+			}
 		})
 	}
 }

@@ -58,7 +58,7 @@ func TestAnExcerptEndsBetweenCharacters(t *testing.T) {
 // scriptedBroker responds with an error.
 type scriptedBroker struct{ err error }
 
-func (b scriptedBroker) PublishWithin(context.Context, time.Duration, broker.Event) error {
+func (b scriptedBroker) PublishWithin(context.Context, time.Duration, ...broker.Event) error {
 	return b.err
 }
 

@@ -34,8 +34,8 @@ var (
 
 // Broker is the part of a broker's publisher that is used here.
 type Broker interface {
-	// PublishWithin returns nil when the event is durable; see broker.Publisher.
-	PublishWithin(ctx context.Context, timeout time.Duration, e broker.Event) error
+	// PublishWithin returns nil when all events are durable; see broker.Publisher.
+	PublishWithin(ctx context.Context, timeout time.Duration, e ...broker.Event) error
 	// Acquire waits for credit under backpressure; Release ends what it began.
 	Acquire(ctx context.Context, events int, timeout time.Duration) error
 	Release(events int)
@@ -62,27 +62,26 @@ func New(o Options) *Publisher {
 	return &Publisher{opts: o, writers: sync.Pool{New: func() any { return events.NewWriter(o.Vocabulary) }}}
 }
 
-// Publish returns nil when the event is durable. Under backpressure it first waits for credit. A sender that hangs up does
-// not stop it: a received event is stored all the same, and its outcome is counted.
-func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.ReceivedEvent) error {
+// Publish returns nil when the events are durable, of which all are stored or none. Under backpressure it first waits for credit. A
+// sender that hangs up does not stop it: a received event is stored all the same, and its outcome is counted.
+func (p *Publisher) Publish(ctx context.Context, workspace string, list ...*orchv1.ReceivedEvent) error {
 	ws, err := uuid.Parse(workspace)
 	if err != nil {
 		return fmt.Errorf("%w: parse workspace: %w", ErrRefused, err)
 	}
-	writer := p.writers.Get().(*events.Writer)
-	defer p.writers.Put(writer) // The broker does not retain the written event.
-	b, err := writer.Write(e, ws)
+	encoded, done, err := p.encode(ws, list)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
+	defer done() // The broker does not retain the encoded events.
 	sending := context.WithoutCancel(ctx)
 	arrived := time.Now()
-	if err := p.opts.Broker.Acquire(sending, 1, p.opts.Timeout); err != nil {
+	if err := p.opts.Broker.Acquire(sending, len(list), p.opts.Timeout); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	defer p.opts.Broker.Release(1)
+	defer p.opts.Broker.Release(len(list))
 	start := time.Now()
-	switch err := p.opts.Broker.PublishWithin(sending, p.opts.Timeout-start.Sub(arrived), b); {
+	switch err := p.opts.Broker.PublishWithin(sending, p.opts.Timeout-start.Sub(arrived), encoded...); {
 	case err == nil:
 		if p.opts.Acks != nil {
 			telemetry.Observe(ctx, p.opts.Acks, time.Since(start).Seconds())
@@ -93,4 +92,26 @@ func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.Rec
 	default:
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+}
+
+// encode encodes events for the broker. The memory is in use until done. It ends when the events are too large together, whose number
+// does not bound their bytes.
+func (p *Publisher) encode(ws uuid.UUID, list []*orchv1.ReceivedEvent) (encoded []broker.Event, done func(), err error) {
+	if len(list) == 1 {
+		writer := p.writers.Get().(*events.Writer)
+		e, err := writer.Write(list[0], ws)
+		return []broker.Event{e}, func() { p.writers.Put(writer) }, err
+	}
+	size := 0
+	for i, event := range list {
+		e, err := events.ToBroker(p.opts.Vocabulary, event, ws)
+		if err != nil {
+			return nil, nil, fmt.Errorf("event %d of %d: %w", i+1, len(list), err)
+		}
+		if size += len(e.Data); size > broker.MaxEventBytes {
+			return nil, nil, fmt.Errorf("%w: %d of %d events have %d bytes, together at most %d are taken", broker.ErrTooLarge, i+1, len(list), size, broker.MaxEventBytes)
+		}
+		encoded = append(encoded, e)
+	}
+	return encoded, func() {}, nil
 }

@@ -17,14 +17,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// attempt is what a webhook makes of a request whose sender is verified: an event, a handshake, nothing, or an error with its reason.
+// attempt is what a webhook makes of a request whose sender is verified: events, a handshake, nothing, or an error with its reason.
 type attempt struct {
 	// rendered is the output of the template; nil before it.
 	rendered  *string
-	event     *orchv1.ReceivedEvent
-	carried   broker.Event
+	events    []*orchv1.ReceivedEvent
+	encoded   []broker.Event
 	handshake string
-	// filtered reports that the filter dropped the request; err is then that of a filter that failed.
+	// filtered reports that the filter, or an empty list, dropped the request; err is then that of a filter that failed.
 	filtered bool
 	reason   string
 	err      error
@@ -81,12 +81,17 @@ func (s *Service) attempt(
 		return attempt{reason: deliverylog.ReasonTemplate, err: err}
 	}
 	a := attempt{rendered: &text}
-	if a.event, err = s.renderer.Event(text, hook, r, body, id); err == nil {
-		a.event.Received = received
-		a.carried, err = events.ToBroker(s.vocab, a.event, ws)
+	if a.events, err = s.renderer.Events(text, hook, r, body, id); err == nil && len(a.events) == 0 {
+		return attempt{rendered: &text, filtered: true, reason: deliverylog.ReasonFiltered}
+	}
+	for i := 0; i < len(a.events) && err == nil; i++ {
+		a.events[i].Received = received
+		var e broker.Event
+		e, err = events.ToBroker(s.vocab, a.events[i], ws)
+		a.encoded = append(a.encoded, e)
 	}
 	if err == nil {
-		err = s.publisher.NewBatch().Add(&a.carried) // The broker refuses events that are too large.
+		err = s.publisher.NewBatch().AddAll(a.encoded...) // The broker refuses events that are too large.
 	}
 	if err != nil {
 		a.reason, a.err = deliverylog.ReasonEvent, err

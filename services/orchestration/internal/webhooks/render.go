@@ -106,13 +106,27 @@ func (s *Service) rendering(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook
 		out.Handshake = &tried.handshake
 		return out, nil
 	default:
-		var err error
-		if out.Event, err = restjson.Marshal(tried.event); err != nil {
+		if err := setEvents(out, tried.events); err != nil {
 			return nil, err
 		}
 	}
 	out.Warnings = s.warnings(ctx, w, r)
 	return out, nil
+}
+
+// setEvents sets the events of a rendering.
+func setEvents(out *orchv1.WebhookRendering, list []*orchv1.ReceivedEvent) (err error) {
+	if out.Event, err = restjson.Marshal(list[0]); err != nil || len(list) == 1 {
+		return err
+	}
+	encoded := make([]json.RawMessage, len(list))
+	for i, event := range list {
+		if encoded[i], err = restjson.Marshal(event); err != nil {
+			return err
+		}
+	}
+	out.Events, err = json.Marshal(encoded)
+	return err
 }
 
 // warnings returns the labels of the other vocabulary, and the first missing value that a lenient template prints as nothing. A strict

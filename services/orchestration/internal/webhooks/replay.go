@@ -100,7 +100,7 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 	replayed.Id = s.webhooks.Store().NewID().String()
 	replayed.Received = timestamppb.New(s.webhooks.Store().Now())
 	replayed.ReplayOf, replayed.ReplayedEventId, replayed.Duplicate = &d.Id, nil, false
-	replayed.Event, replayed.EventId, replayed.DeduplicationId = nil, nil, nil
+	replayed.Event, replayed.EventId, replayed.EventIds, replayed.DeduplicationId = nil, nil, nil, nil
 	replayed.Reason, replayed.Count = nil, 1
 	replayed.Error, replayed.ErrorLine, replayed.ErrorColumn, replayed.Rendered, replayed.RenderedTruncated = nil, nil, nil, nil, false
 
@@ -117,10 +117,15 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 	case tried.handshake != "":
 		replayed.Status, replayed.Handshake = http.StatusOK, &tried.handshake
 	default:
-		if err := s.publisher.Publish(ctx, tried.carried); err != nil {
+		if err := s.publisher.Publish(ctx, tried.encoded...); err != nil {
 			return nil, err
 		}
-		replayed.Status, replayed.Event, replayed.EventId = http.StatusNoContent, &tried.event.Event, &tried.event.Id
+		replayed.Status, replayed.Event, replayed.EventId = http.StatusNoContent, &tried.events[0].Event, &tried.events[0].Id
+		if len(tried.events) > 1 {
+			for _, event := range tried.events {
+				replayed.EventIds = append(replayed.EventIds, event.GetId())
+			}
+		}
 	}
 	replayed.Latency = time.Since(start).Seconds()
 	s.noteReplay(ctx, ws, d, replayed)

@@ -28,10 +28,11 @@ type delivery struct {
 	ErrorColumn *int    `json:"error_column"`
 	Reason      *string `json:"reason"`
 
-	Event     *string `json:"event"`
-	Duplicate bool    `json:"duplicate"`
-	Handshake *string `json:"handshake"`
-	Method    string  `json:"method"`
+	Event     *string  `json:"event"`
+	EventIDs  []string `json:"event_ids"`
+	Duplicate bool     `json:"duplicate"`
+	Handshake *string  `json:"handshake"`
+	Method    string   `json:"method"`
 }
 
 var deliveryHead = []string{"ID", "RECEIVED", "STATUS", "LATENCY", "BYTES", "METHOD", "RESULT"}
@@ -52,6 +53,8 @@ func (d delivery) result() string {
 		return "handshake of " + *d.Handshake
 	case d.Duplicate:
 		return "duplicate"
+	case len(d.EventIDs) > 1:
+		return fmt.Sprintf("%s and %d more", *d.Event, len(d.EventIDs)-1)
 	case d.Event != nil:
 		return *d.Event
 	case d.filtered():

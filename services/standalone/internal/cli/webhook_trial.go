@@ -222,6 +222,7 @@ func (t *trial) send(cmd *cobra.Command, c *connection, address string) (int, er
 type rendering struct {
 	Rendered *string          `json:"rendered"`
 	Event    json.RawMessage  `json:"event"`
+	Events   json.RawMessage  `json:"events"`
 	Error    *renderingError  `json:"error"`
 	Warnings []renderingError `json:"warnings"`
 	Filtered bool             `json:"filtered"`
@@ -273,9 +274,13 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, w
 			return err
 		}
 	case r.Filtered:
-		fmt.Fprintln(out, "The filter drops the request: it gets 204 and causes no event.")
+		fmt.Fprintln(out, "The filter, or an empty list, drops the request: it gets 204 and causes no event.")
 	case r.Error == nil:
-		if err := printJSON(out, r.Event); err != nil {
+		event := r.Event
+		if len(r.Events) > 0 && string(r.Events) != "null" {
+			event = r.Events
+		}
+		if err := printJSON(out, event); err != nil {
 			return err
 		}
 	case r.Rendered != nil:

@@ -285,13 +285,21 @@ func newPreview(tried draft, rendering *apicall.Unary[*orchv1.WebhookRendering])
 		return p
 	}
 	if a.GetFiltered() {
-		p.Note = "The filter drops the request: it gets 204 and causes no event."
+		p.Note = "The filter, or an empty list, drops the request: it gets 204 and causes no event."
 		return p
 	}
 	if a.Handshake != nil {
 		p.Problem = "The request is a handshake (" + show.Line(a.GetHandshake(), 40) + "): the webhook answers it, and it causes no event."
 		return p
 	}
-	p.Rendered, p.Event = show.Preformatted(rendered), show.JSON(a.GetEvent())
+	p.Rendered, p.Event = show.Preformatted(rendered), show.JSON(eventsOf(a))
 	return p
+}
+
+// eventsOf returns the event of a rendering, or the list of several.
+func eventsOf(a *orchv1.WebhookRendering) []byte {
+	if a.Events != nil {
+		return a.GetEvents()
+	}
+	return a.GetEvent()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	webhookrender "github.com/orch-project/orch/pkg/webhook/render"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
@@ -110,7 +111,7 @@ func compareRenderings(before, after *apicall.Unary[*orchv1.WebhookRendering]) c
 	case !wasFiltered && isFiltered:
 		return checkRow{rank: checkChanged, Text: "now filtered"}
 	}
-	differences := show.Differences(before.Result().GetEvent(), after.Result().GetEvent(), "$.id", "$.received")
+	differences := show.Differences(eventsOf(before.Result()), eventsOf(after.Result()), madeUp(after.Result())...)
 	if len(differences) == 0 {
 		return checkRow{rank: checkSame}
 	}
@@ -123,4 +124,16 @@ func failureOf(r *orchv1.WebhookRendering) *orchv1.WebhookRenderingError {
 		return nil
 	}
 	return r.GetError()
+}
+
+// madeUp are the JSON paths of what each rendering makes up: ids and times.
+func madeUp(r *orchv1.WebhookRendering) []string {
+	paths := []string{"$.id", "$.received"}
+	if r.Events == nil {
+		return paths
+	}
+	for i := range webhookrender.MaxEvents {
+		paths = append(paths, fmt.Sprintf("$[%d].id", i), fmt.Sprintf("$[%d].received", i))
+	}
+	return paths
 }
