@@ -140,7 +140,7 @@ func TestBenchMendsAWebhook(t *testing.T) {
 		chromedp.Click(`//button[@value="bench-check"]`),
 		shown(`//*[@id="check"]//*[@role="status"][contains(., "50 mended, 0 broken")]`),
 		chromedp.Click(`//*[@id="check"]//button`),
-		shown(`//*[contains(@class, "notice")][contains(., "template is saved")]`),
+		shown(`//*[contains(@class, "notice")][contains(., "template are saved")]`),
 	))
 	problems, status := seen.take()
 	require.Empty(t, problems)
