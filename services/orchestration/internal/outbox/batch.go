@@ -91,20 +91,38 @@ func (r *Relay) finish(b *batch) (again []key) {
 	return again
 }
 
-// executeBatch executes the effects of several documents of one collection. Outboxes whose handlers all allow batches are
-// executed together first, the others one by one, in a random order.
+// executeBatch executes the effects of several documents of one collection. It reads as many outboxes at once as the store's bound
+// allows, and forgets the bodies of their effects before it reads further ones.
 func (r *Relay) executeBatch(ctx context.Context, b *batch) {
-	if len(b.unread) > 0 {
-		read, err := r.store.PendingOf(ctx, b.collection, b.unread)
-		if err != nil {
-			for _, document := range b.unread {
-				b.fail(store.Outbox{DocumentKey: document}, err)
+	for boxes := b.boxes; ; boxes = nil {
+		var read []store.Outbox
+		var rest []store.DocumentKey
+		if len(b.unread) > 0 {
+			var err error
+			if read, rest, err = r.store.PendingOf(ctx, b.collection, b.unread); err != nil {
+				for _, document := range b.unread {
+					b.fail(store.Outbox{DocumentKey: document}, err)
+				}
+			}
+			b.boxes = append(b.boxes, read...)
+		}
+		r.executeBoxes(ctx, b, slices.Concat(boxes, read))
+		if b.unread = rest; len(rest) == 0 {
+			return
+		}
+		for _, box := range read {
+			for i := range box.Effects {
+				box.Effects[i].Body = nil // finish needs the ids alone.
 			}
 		}
-		b.boxes = append(b.boxes, read...)
 	}
+}
+
+// executeBoxes executes the effects of documents. Outboxes whose handlers all allow batches are executed together first, the others one
+// by one, in a random order.
+func (r *Relay) executeBoxes(ctx context.Context, b *batch, boxes []store.Outbox) {
 	var batched, single []store.Outbox
-	for _, box := range b.boxes {
+	for _, box := range boxes {
 		switch {
 		case box.Blocked:
 			b.failures[box.ID] = failure{blocked: true} // Its write chain breaks.

@@ -36,7 +36,7 @@ func (w *world) insert(effects ...store.Effect) uuid.UUID {
 
 func (w *world) outboxOf(id uuid.UUID) store.Outbox {
 	w.Helper()
-	boxes, err := w.store.PendingOf(w.Context(), query.Flow, []store.DocumentKey{{Workspace: w.ws, ID: id}})
+	boxes, _, err := w.store.PendingOf(w.Context(), query.Flow, []store.DocumentKey{{Workspace: w.ws, ID: id}})
 	require.NoError(w, err)
 	if len(boxes) == 0 {
 		return store.Outbox{}

@@ -224,7 +224,7 @@ func (r *Relay) Flush(ctx context.Context, collection query.Collection, ws, id u
 
 // read reads one outbox. That of a missing document is empty.
 func (r *Relay) read(ctx context.Context, k key, ws uuid.UUID) (store.Outbox, error) {
-	boxes, err := r.store.PendingOf(ctx, k.collection, []store.DocumentKey{{Workspace: ws, ID: k.id}})
+	boxes, _, err := r.store.PendingOf(ctx, k.collection, []store.DocumentKey{{Workspace: ws, ID: k.id}})
 	if err != nil || len(boxes) == 0 {
 		return store.Outbox{DocumentKey: store.DocumentKey{Workspace: ws, ID: k.id}}, err
 	}

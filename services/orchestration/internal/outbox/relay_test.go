@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -406,4 +407,24 @@ func TestFlushedEffectsAreNotExecutedAgain(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	require.Equal(t, []string{"set", "unset"}, seen)
+}
+
+// TestLargeOutboxesAreExecutedInParts sweeps more than one read of outboxes may hold. Each effect is executed once, with its body.
+func TestLargeOutboxesAreExecutedInParts(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), &recorder{done: make(chan struct{}, 100)}
+	var want []string
+	for i := range 6 {
+		body := string(rune('a'+i)) + strings.Repeat("x", 3_000_000)
+		want = append(want, body)
+		require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: uuid.NewString(), Name: string(rune('a' + i))}, w.effect("test", body)))
+	}
+	relay := w.relayOf(handlers{"test": r.handle}, "test")
+	running(t, relay)
+	_, err := relay.Sweep(t.Context(), -time.Second)
+	require.NoError(t, err)
+	wait(t, r, len(want))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.ElementsMatch(t, want, r.seen)
 }

@@ -96,7 +96,7 @@ func execute(ctx context.Context, s *schedules.Scheduler, db *store.Store) error
 		for i := range due {
 			ids[i] = due[i].DocumentKey
 		}
-		boxes, err := db.PendingOf(ctx, query.Deployment, ids)
+		boxes, _, err := db.PendingOf(ctx, query.Deployment, ids)
 		if err != nil {
 			return err
 		}

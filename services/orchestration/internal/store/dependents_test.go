@@ -74,7 +74,7 @@ func TestADiscardedDeadLetterAfterAFailover(t *testing.T) {
 	require.NoError(t, s.DoneDurably(t.Context(), query.Flow, store.Outbox{DocumentKey: key, Effects: []store.Effect{effect}, Deferred: true}))
 	dialer.switchTo(successor(t, disk))
 	require.Eventually(t, func() bool { _, err := c.Get(t.Context(), ws, owner); return err == nil }, time.Minute, time.Millisecond)
-	boxes, err := s.PendingOf(t.Context(), query.Flow, []store.DocumentKey{key})
+	boxes, _, err := s.PendingOf(t.Context(), query.Flow, []store.DocumentKey{key})
 	require.NoError(t, err)
 	require.Equal(t, []store.Outbox{{DocumentKey: key, Effects: []store.Effect{}}}, boxes)
 }

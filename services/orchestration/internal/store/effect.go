@@ -115,23 +115,40 @@ type Outbox struct {
 	Blocked bool
 }
 
-// PendingOf reads the outboxes of several documents. The result omits missing documents; its order is undefined.
-func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids []DocumentKey) ([]Outbox, error) {
+// maxOutboxBytes bounds the outboxes that PendingOf reads at once, as they are stored.
+const maxOutboxBytes = 8 << 20
+
+// PendingOf reads the outboxes of several documents. The result omits missing documents; its order is undefined. It reads
+// maxOutboxBytes, or one outbox; the caller executes those and asks again for the rest, which may hold missing documents.
+func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids []DocumentKey) (boxes []Outbox, rest []DocumentKey, err error) {
 	cursor, err := query.Find(ctx, s.db.Collection(string(collection)), anyOf(ids),
 		options.Find().SetProjection(outboxFields).SetBatchSize(int32(len(ids)+1)))
 	if err != nil {
-		return nil, fmt.Errorf("read outboxes of %d %ss: %w", len(ids), collection, outage(err))
+		return nil, nil, fmt.Errorf("read outboxes of %d %ss: %w", len(ids), collection, outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
-	boxes := make([]Outbox, 0, len(ids))
+	boxes = make([]Outbox, 0, len(ids))
+	size := 0
 	for cursor.Next(ctx) {
+		if size += len(cursor.Current); size > maxOutboxBytes && len(boxes) > 0 {
+			return boxes, without(ids, boxes), nil
+		}
 		box, err := outboxOf(cursor.Current)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		boxes = append(boxes, box)
 	}
-	return boxes, outage(cursor.Err())
+	return boxes, nil, outage(cursor.Err())
+}
+
+// without returns the documents whose outboxes are not among those that were read.
+func without(ids []DocumentKey, read []Outbox) []DocumentKey {
+	seen := make(map[DocumentKey]bool, len(read))
+	for _, box := range read {
+		seen[box.DocumentKey] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id DocumentKey) bool { return seen[id] })
 }
 
 // OneOf is a condition that an id is among some; it needs at least one.

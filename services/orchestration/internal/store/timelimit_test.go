@@ -108,7 +108,7 @@ func TestTimeLimitsReachTheServer(t *testing.T) {
 		"DueAgain":         func() error { _, err := s.DueAgain(ctx, query.Flow, time.Time{}, now, nil, 10); return err },
 		"Backlog":          func() error { _, _, err := s.Backlog(ctx, query.Flow); return err },
 		"Pending":          func() error { _, err := s.Pending(ctx, query.Flow, document); return err },
-		"PendingOf":        func() error { _, err := s.PendingOf(ctx, query.Flow, []store.DocumentKey{document}); return err },
+		"PendingOf":        func() error { _, _, err := s.PendingOf(ctx, query.Flow, []store.DocumentKey{document}); return err },
 		"WithPending":      func() error { _, err := store.WithPending(ctx, c, ws, effect.ID); return err },
 		"Defer":            func() error { return s.Defer(ctx, query.Flow, store.Failure{DocumentKey: document, NextAt: now}) },
 		"Done":             func() error { return s.Done(ctx, query.Flow, store.Outbox{DocumentKey: document}) },

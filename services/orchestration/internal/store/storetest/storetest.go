@@ -181,7 +181,7 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 		_, err = store.WithPending(t.Context(), c, absent.ws, absent.effect)
 		require.ErrorIs(t, err, store.ErrNotFound)
 	}
-	boxes, err := s.PendingOf(t.Context(), query.Flow, []store.DocumentKey{document, {Workspace: ws, ID: uuid.New()}})
+	boxes, _, err := s.PendingOf(t.Context(), query.Flow, []store.DocumentKey{document, {Workspace: ws, ID: uuid.New()}})
 	require.NoError(t, err)
 	require.Equal(t, []store.Outbox{{DocumentKey: document, Effects: pending}}, boxes)
 	require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{DocumentKey: document, Effects: pending[:2]}))
@@ -241,7 +241,7 @@ func failuresAreDueAgainInTheirOrder(t *testing.T, s *store.Store) {
 	fresh, err := s.Due(t.Context(), query.Flow, now.Add(time.Second), 10)
 	require.NoError(t, err)
 	require.Empty(t, fresh)
-	boxes, err := s.PendingOf(t.Context(), query.Flow, documents)
+	boxes, _, err := s.PendingOf(t.Context(), query.Flow, documents)
 	require.NoError(t, err)
 	for _, box := range boxes {
 		require.True(t, box.Deferred)
@@ -249,7 +249,7 @@ func failuresAreDueAgainInTheirOrder(t *testing.T, s *store.Store) {
 		require.NoError(t, s.Done(t.Context(), query.Flow, box))
 	}
 	eventually(t, func() bool {
-		boxes, err := s.PendingOf(t.Context(), query.Flow, documents)
+		boxes, _, err := s.PendingOf(t.Context(), query.Flow, documents)
 		require.NoError(t, err)
 		for _, box := range boxes {
 			if box.Deferred || box.Blocked || box.Attempts > 0 || len(box.Effects) > 0 {
