@@ -23,10 +23,11 @@ const (
 	// sweepPages bounds the pages of one collection in a sweep, so that a long backlog of it does not keep the other collections waiting.
 	// During an outage a sweep takes one page.
 	sweepPages = 10
-	// Times beyond skew in the future are those of a clock that has stepped back since. Every sweepsPerFuture-th sweep looks for
-	// them, the first one included.
+	// Times beyond skew in the future are those of a clock that has stepped back since, and of the runs whose states follow them. Every
+	// sweepsPerFuture-th sweep looks for them, the first one included. A full disk that refuses the record of a failure leaves such
+	// effects to this sweep alone, and they must not wait for a minute.
 	skew            = time.Minute
-	sweepsPerFuture = 30
+	sweepsPerFuture = 5
 )
 
 // Sweep queues the documents whose next attempt is due, and those whose effects are older than age. It waits for room in the queue.
