@@ -117,7 +117,7 @@ func fallback(code codes.Code) *orchv1.HttpError {
 	if number == http.StatusServiceUnavailable {
 		e.Headers = map[string]string{"Retry-After": "1"}
 	}
-	if code == codes.Unavailable { // An outage ends, whatever the request. A deadline may depend on the request.
+	if code == codes.Unavailable { // An outage ends by itself. A deadline may depend on the request.
 		e.Headers[vocabulary.MaintenanceHeader] = "true"
 	}
 	return e

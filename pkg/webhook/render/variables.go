@@ -5,8 +5,8 @@ import (
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
-// Variables are those that filters and templates see of a request. Each is created when the first one reads it, so a filter and a
-// template share them. It serves one goroutine.
+// Variables has the variables of a request for its filter and its template. Each variable is created at its first use, and both share it.
+// One goroutine may use Variables.
 type Variables struct {
 	request *receive.Request
 	body    receive.Body

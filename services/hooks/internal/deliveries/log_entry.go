@@ -30,7 +30,7 @@ type LogEntry struct {
 
 // Outcome is how a request ended, for the webhook's owner.
 type Outcome struct {
-	// Err is what was wrong; nil for a success, unless its filter failed. Its message is for the webhook's owner.
+	// Err is the cause of the failure, or of a failing filter that dropped the request; nil otherwise. The webhook's owner reads its message.
 	Err error
 	// Reason is why there is no event; see the proto field.
 	Reason string

@@ -15,11 +15,11 @@ import (
 type Heartbeat struct {
 	// Received is the time of the service that received it.
 	Received time.Time
-	// Version is that of the client, as it states it; empty if it states none.
+	// Version is the version that the client states; empty for none.
 	Version string
 }
 
-// Heartbeats reads the newest heartbeats of a flow run that were received after a time, at most two, those that occurred last first.
+// Heartbeats reads the newest two heartbeats of a flow run that were received after a time, the latest occurrence first.
 func (s *Service) Heartbeats(ctx context.Context, ws, run uuid.UUID, after time.Time) ([]Heartbeat, error) {
 	// The index by name has the heartbeats of all runs.
 	found, err := s.events.Find(ctx, ws, store.Query{Index: query.EventsByResource, Filter: bson.D{

@@ -16,7 +16,7 @@ var monitoredFields = []string{
 	"_id", "ws", "state.id", "state.type", "state.timestamp", "deployment_id", "work_pool_name", "work_queue_name", "empirical_policy.retry_type",
 }
 
-// EachExecuting calls visit with the runs of all workspaces that a process should execute now: running ones, and those that wait in
+// EachExecuting calls visit with the runs of all workspaces that a process should execute now: running ones, and runs that wait in
 // their process for a retry.
 func (s *Service) EachExecuting(ctx context.Context, visit func(ws uuid.UUID, run *orchv1.FlowRun)) error {
 	err := s.runs.EachAcross(ctx, store.Query{

@@ -18,7 +18,7 @@ const nameAwaitingRetry = "AwaitingRetry"
 type Loss struct {
 	// State is the id of the state in which the run is lost. A run in another state stays as it is.
 	State string
-	// Message returns that of the new state.
+	// Message returns the message of the new state.
 	Message func(run *orchv1.FlowRun) string
 	// Reschedule schedules the run again if it may start once more. Otherwise it becomes CRASHED.
 	Reschedule bool

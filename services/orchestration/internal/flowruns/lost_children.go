@@ -30,7 +30,7 @@ func lostChildren(ws uuid.UUID, run *orchv1.FlowRun) (store.Effect, error) {
 		&orchv1.FlowRunStateRecord{Id: run.GetState().GetId(), FlowRunId: run.GetId(), Timestamp: run.GetState().GetTimestamp(), State: run.GetState()})
 }
 
-// EndChildren executes effects of that kind. A run that executes again since keeps what it started.
+// EndChildren executes effects that end the children of lost runs. A run that executes again meanwhile keeps its children.
 func (s *Service) EndChildren(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		lost := &orchv1.FlowRunStateRecord{}

@@ -251,22 +251,22 @@ func (m *Monitor) judge(ctx context.Context, w *watch, now time.Duration, t time
 		w.observe(beats, now, m.since, m.Store.Now(), t)
 	}
 	if w.suspicious(now, m.since, t) {
-		about, err := m.Events.CountAbout(ctx, w.workspace, w.run)
+		count, err := m.Events.CountAbout(ctx, w.workspace, w.run)
 		if err != nil {
 			return false, err
 		}
-		w.suspect(about)
+		w.suspect(count)
 		return false, nil
 	}
 	if !w.lost(now, m.since, t) || now-m.lagged < lagGrace*m.Every {
 		return false, nil
 	}
 	if !w.pending {
-		about, err := m.Events.CountAbout(ctx, w.workspace, w.run)
+		count, err := m.Events.CountAbout(ctx, w.workspace, w.run)
 		if err != nil {
 			return false, err
 		}
-		if about > w.about {
+		if count > w.events {
 			w.acquit(now)
 			return false, nil
 		}

@@ -31,7 +31,7 @@ type watch struct {
 	next   time.Duration // The next one.
 
 	suspected bool
-	about     int64 // The events about the run when it became suspected.
+	events    int64 // The number of events about the run when it became suspected.
 	pass      uint64
 }
 
@@ -94,7 +94,7 @@ func (w *watch) suspicious(now, since time.Duration, t timeouts) bool {
 }
 
 // suspect records the number of events about the run.
-func (w *watch) suspect(about int64) { w.suspected, w.about = true, about }
+func (w *watch) suspect(count int64) { w.suspected, w.events = true, count }
 
 // acquit ends the suspicion, because an event about the run came since.
 func (w *watch) acquit(now time.Duration) { w.suspected, w.heard = false, now }

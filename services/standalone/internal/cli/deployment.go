@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -44,19 +43,6 @@ func nextRuns(ctx context.Context, s *remote.Server, ids []string) (map[string]s
 		ids = append(remaining, ids[len(page):]...)
 	}
 	return next, nil
-}
-
-// deploymentOf returns the server and the path of the deployment that an argument identifies.
-func (c *connection) deploymentOf(ctx context.Context, argument string) (*remote.Server, string, error) {
-	s, err := c.server()
-	if err != nil {
-		return nil, "", err
-	}
-	id, err := deploymentID(ctx, s, argument)
-	if err != nil {
-		return nil, "", fmt.Errorf("find the deployment: %w", err)
-	}
-	return s, s.InWorkspace("/deployments/" + id), nil
 }
 
 // deploymentID returns the id of the deployment that an id, a name or FLOW/DEPLOYMENT identifies.

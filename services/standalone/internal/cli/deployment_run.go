@@ -41,7 +41,7 @@ func deploymentRunCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s, path, err := c.deploymentOf(cmd.Context(), args[0])
+		s, path, err := deploymentResource.locate(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -98,19 +97,6 @@ func flowRunCommand(version string) *cobra.Command {
 		Long: `List, inspect, change, cancel and retry flow runs. Commands accept a flow run's id or its name.`,
 	}, flowRunListCommand, flowRunResource.inspectCommand, flowRunLogsCommand, flowRunResource.updateCommand, flowRunCancelCommand, flowRunRetryCommand,
 		flowRunResource.deleteCommand)
-}
-
-// flowRunOf returns the server and the path of the flow run that an argument identifies.
-func (c *connection) flowRunOf(ctx context.Context, argument string) (*remote.Server, string, error) {
-	s, err := c.server()
-	if err != nil {
-		return nil, "", err
-	}
-	id, err := find(ctx, s, s.InWorkspace("/flow_runs"), "flow_runs", argument)
-	if err != nil {
-		return nil, "", fmt.Errorf("find the flow run: %w", err)
-	}
-	return s, s.InWorkspace("/flow_runs/" + id), nil
 }
 
 func flowRunListCommand(c *connection) *cobra.Command {

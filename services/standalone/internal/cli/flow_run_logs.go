@@ -52,7 +52,7 @@ func flowRunLogsCommand(c *connection) *cobra.Command {
 		if *every <= 0 {
 			return fmt.Errorf("%w: --every must be positive", errArgument)
 		}
-		s, run, err := c.flowRunOf(cmd.Context(), args[0])
+		s, run, err := flowRunResource.locate(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func flowRunCancelCommand(c *connection) *cobra.Command {
 	}
 	yes := yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, path, err := c.flowRunOf(cmd.Context(), args[0])
+		s, path, err := flowRunResource.locate(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func flowRunRetryCommand(c *connection) *cobra.Command {
 		Short: "Schedule a flow run again that failed, crashed or was cancelled",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, path, err := c.flowRunOf(cmd.Context(), args[0])
+			s, path, err := flowRunResource.locate(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
 			}

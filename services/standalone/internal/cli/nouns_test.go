@@ -76,8 +76,8 @@ func TestEveryCollectionOfTheAPIHasACommand(t *testing.T) {
 			next, _, _ := strings.Cut(rest, "/")
 			noun += "/" + next
 		}
-		one, known := nouns[noun]
-		require.True(t, known, "no command for %s", path)
+		one, listed := nouns[noun]
+		require.True(t, listed, "no command for %s", path)
 		require.True(t, one.reason != "" || commands[one.command], "%s: there is no command %q", path, one.command)
 		seen[noun] = true
 	}

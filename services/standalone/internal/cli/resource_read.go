@@ -78,11 +78,11 @@ func (r *resource) listCommand(c *connection) *cobra.Command {
 				}
 			}
 		}
-		asked := *limit
-		if asked > 0 {
-			asked = min(asked+1, everyone) // One more tells whether there are more.
+		pageSize := *limit
+		if pageSize > 0 {
+			pageSize = min(pageSize+1, everyone) // One more tells whether there are more.
 		}
-		records, err := r.list(cmd.Context(), s, query, asked)
+		records, err := r.list(cmd.Context(), s, query, pageSize)
 		if err != nil {
 			return err
 		}

@@ -108,7 +108,7 @@ func scheduleNames(ctx context.Context, s *remote.Server, records []map[string]a
 	names := map[string]string{}
 	for _, record := range records {
 		id := plain(record["deployment_id"])
-		if _, known := names[id]; !known {
+		if _, found := names[id]; !found {
 			var err error
 			if names[id], err = deploymentName(ctx, s, id); err != nil {
 				return err

@@ -128,7 +128,7 @@ func conflictingForm(r *page.Request, show func(*page.Request) (page.View, error
 	return refilled(r, view, http.StatusConflict, append([]string{meanwhile + "Saving again replaces the values of the other person."}, differences...), nil), nil
 }
 
-// differences names the fields whose values are not those that the reader typed.
+// differences names the fields whose current values differ from what the reader typed.
 func (f form) differences(r *page.Request) []string {
 	var all []string
 	for _, one := range f.Fields {
