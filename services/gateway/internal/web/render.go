@@ -23,9 +23,10 @@ import (
 type frame struct {
 	Title, Base, Static, FormToken, FormField string
 	Version, Name, Live, Now                  string
-	Nav                                       []navEntry
-	Docs, SignOut                             string
-	DocsIcon                                  *pongo2.Value
+	Nav                                       []navGroup
+	// Current is the entry of the navigation that the page belongs to, empty for none.
+	Current                                   navEntry
+	SignOut                                   string
 	Notices                                   []page.Notice
 	Refused                                   []refusedRow
 	Remedy                                    string
@@ -45,6 +46,12 @@ const (
 	maxCalls    = 20
 	maxCallBody = 20_000
 )
+
+// navGroup is a part of the navigation; the first one has no title.
+type navGroup struct {
+	Title   string
+	Entries []navEntry
+}
 
 type navEntry struct {
 	Path, Title string
@@ -97,7 +104,6 @@ func (s *Site) frame(r *page.Request, v pageVisit, p *page.Page) frame {
 		Version: s.opts.Version, Name: v.Name, Zone: r.Zone.String(),
 		Now: show.Clock{Zone: r.Zone}.Text(r.Now),
 	}
-	f.Docs, f.DocsIcon = s.prefix(r.HTTP)+"/docs/", show.Icon("api").HTML()
 	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment
 	_, f.SignedIn = session.From(r.HTTP.Context())
 	f.Refused, f.Remedy = s.refusedClients(r, v), s.opts.Vocabulary.Remedy()
@@ -105,10 +111,21 @@ func (s *Site) frame(r *page.Request, v pageVisit, p *page.Page) frame {
 		if !r.May(section.Needs...) || section.WithKeys && r.Server.Credential != "key" {
 			continue
 		}
-		f.Nav = append(f.Nav, navEntry{
+		entry := navEntry{
 			Path: r.Base + section.Path, Title: section.Title, Icon: show.Icon(section.Icon).HTML(),
 			Current: p != nil && p.Section == section.Path,
-		})
+		}
+		if section.Outside {
+			entry.Path = s.prefix(r.HTTP) + section.Path
+		}
+		if entry.Current {
+			f.Current = entry
+		}
+		if last := len(f.Nav) - 1; last < 0 || f.Nav[last].Title != section.Group {
+			f.Nav = append(f.Nav, navGroup{Title: section.Group})
+		}
+		group := &f.Nav[len(f.Nav)-1]
+		group.Entries = append(group.Entries, entry)
 	}
 	for _, workspace := range v.Workspaces {
 		row := workspaceRow{

@@ -22,7 +22,7 @@ const (
 	ScatterRows = 104
 
 	cellSize          = 2
-	plotLeft, plotTop = 44, 6
+	plotLeft, plotTop = 48, 6
 	plotBottom        = plotTop + ScatterRows*cellSize
 	// fewRuns is the number of runs up to which marks are larger.
 	fewRuns = 5000
@@ -51,10 +51,9 @@ type Scatter struct {
 var scatterOrder = []string{"scheduled", "pending", "completed", "running", "paused", "cancelled", "cancelling", "crashed", "failed"}
 
 // scatterStyle is the style of the image, which has no style sheet of its own. Its colours are those of orch.css.
-const scatterStyle = `<style>text{font:11px system-ui,sans-serif;fill:#56635d}.g{stroke:#dde2dd}.n{fill-opacity:.6}` +
-	`.scheduled{fill:#6b5200}.pending{fill:#5b5f6e}.running{fill:#1559b3}.completed{fill:#1f7a4d}.failed{fill:#b3261e}.crashed{fill:#a13d00}.cancelling,.cancelled{fill:#5d6a64}.paused{fill:#6a3fb5}` +
-	`@media(prefers-color-scheme:dark){text{fill:#9aa8a1}.g{stroke:#2c3531}` +
-	`.scheduled{fill:#d9b44a}.pending{fill:#a9b0c3}.running{fill:#7fb2ff}.completed{fill:#6fcf97}.failed{fill:#ff9d94}.crashed{fill:#ffab70}.cancelling,.cancelled{fill:#9aa8a1}.paused{fill:#c3a6ff}}</style>`
+const scatterStyle = `<style>:root{color-scheme:light dark}text{font:11px system-ui,sans-serif;fill:light-dark(#565b62,#a4aab2)}.g{stroke:light-dark(#e6e5e0,#24282c)}.n{fill-opacity:.7}` +
+	`.scheduled,.pending,.cancelling,.cancelled{fill:light-dark(#878c94,#7b818a)}.running{fill:light-dark(#3a7fe0,#4b8ced)}.completed{fill:light-dark(#379d68,#3ea873)}` +
+	`.failed{fill:light-dark(#dc4437,#ea5c50)}.crashed{fill:light-dark(#d2650a,#e27c2b)}.paused{fill:light-dark(#8a5cd8,#9a72e6)}</style>`
 
 // durationTicks are the durations of the vertical axis, in seconds.
 var durationTicks = []float64{0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 604_800}

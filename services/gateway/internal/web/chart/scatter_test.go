@@ -27,13 +27,13 @@ func TestScatter(t *testing.T) {
 	require.Contains(t, scatterOf().Image().Source(), "No run in this window.")
 	s := scatterOf(chart.Cell{Column: 0, Row: 0, Class: "completed", N: 3}, chart.Cell{Column: 475, Row: 99, Class: "failed", N: 1}, chart.Cell{Column: 475, Row: 99, Class: "completed", N: 1})
 	image := s.Image().Source()
-	require.Contains(t, image, `<path class="completed" d="M43 210h4v4h-4z"/>`)
-	require.Contains(t, image, `<path class="failed n" d="M993 5h4v4h-4z"/>`)
+	require.Contains(t, image, `<path class="completed" d="M47 210h4v4h-4z"/>`)
+	require.Contains(t, image, `<path class="failed n" d="M997 5h4v4h-4z"/>`)
 	require.Less(t, strings.Index(image, `class="completed`), strings.Index(image, `class="failed`), "failures are drawn above the others")
 	for _, label := range []string{"1 s", "1 min", "1 h"} {
 		require.Contains(t, image, ">"+label+"<")
 	}
-	got, ok := s.At(45, 210)
+	got, ok := s.At(49, 210)
 	require.True(t, ok)
 	require.EqualValues(t, 3, got.N)
 	_, ok = s.At(500, 100)

@@ -63,6 +63,10 @@ type Notice struct {
 // Section is an entry of the navigation.
 type Section struct {
 	Path, Title, Icon string
+	// Group is the heading under which the entry stands; entries of one group follow each other.
+	Group string
+	// Outside entries lead to pages that belong to no workspace.
+	Outside bool
 	// Needs are the rpcs without whose scopes the entry is absent.
 	Needs []string
 	// WithKeys entries are absent on a server without API keys.

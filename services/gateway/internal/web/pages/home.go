@@ -109,12 +109,12 @@ func showHome(r *page.Request) (page.View, error) {
 			{"Crashed", "crashed", orchv1.StateType_STATE_TYPE_CRASHED},
 			{"Running", "running", orchv1.StateType_STATE_TYPE_RUNNING},
 		} {
-			v.Tiles = append(v.Tiles, tile{t.label, show.Count(counts[t.state]), link(show.StateWord(t.state)), t.class})
+			v.Tiles = append(v.Tiles, tile{t.label, show.Count(counts[t.state]), link(show.StateWord(t.state)), tileClass(t.class, counts[t.state])})
 		}
 		v.Histogram = runHistogram(r, charted.Window, histogram.Result(), "Runs by expected start, stacked by state")
 	}
 	if lateRuns.Err() == nil {
-		v.Tiles = append(v.Tiles, tile{"Late", total(nil, lateRuns.Result().GetCount()), link("LATE"), "scheduled"})
+		v.Tiles = append(v.Tiles, tile{"Late", total(nil, lateRuns.Result().GetCount()), link("LATE"), tileClass("late", lateRuns.Result().GetCount())})
 	}
 	unwell := 0
 	for _, w := range webhooks.Result().GetWebhooks() {
@@ -126,11 +126,7 @@ func showHome(r *page.Request) (page.View, error) {
 		}
 	}
 	if len(webhooks.Result().GetWebhooks()) > 0 {
-		class := "completed"
-		if unwell > 0 {
-			class = "failed"
-		}
-		v.Tiles = append(v.Tiles, tile{"Unhealthy webhooks", show.Count(int64(unwell)), r.To("webhooks"), class})
+		v.Tiles = append(v.Tiles, tile{"Unhealthy webhooks", show.Count(int64(unwell)), r.To("webhooks"), tileClass("failed", int64(unwell))})
 	}
 	if events.Err() == nil && len(events.Result().GetCounts()) > 0 {
 		var n int64
@@ -142,6 +138,14 @@ func showHome(r *page.Request) (page.View, error) {
 	v.Failures = runRows(r, failures.Result().GetFlowRuns(), false)
 	v.AllFailures = link("FAILED", "CRASHED")
 	return page.View{Title: "Home", Template: "home.html", Data: v}, nil
+}
+
+// tileClass is the colour of a count. Zero is quiet.
+func tileClass(class string, n int64) string {
+	if n == 0 {
+		return "none"
+	}
+	return class
 }
 
 // problems words the failures of panels that are not about permissions.

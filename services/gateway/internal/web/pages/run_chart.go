@@ -18,9 +18,9 @@ import (
 // histogramBars is the number of bars of a histogram.
 const histogramBars = 60
 
-// stacking is the order of states in a bar, from the bottom.
+// stacking is the order of states in a bar, from the bottom. Failures begin at the base line, so that their bars compare.
 var stacking = []orchv1.StateType{
-	orchv1.StateType_STATE_TYPE_COMPLETED, orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_CRASHED,
+	orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_CRASHED, orchv1.StateType_STATE_TYPE_COMPLETED,
 	orchv1.StateType_STATE_TYPE_CANCELLED, orchv1.StateType_STATE_TYPE_CANCELLING, orchv1.StateType_STATE_TYPE_PAUSED,
 	orchv1.StateType_STATE_TYPE_RUNNING, orchv1.StateType_STATE_TYPE_PENDING, orchv1.StateType_STATE_TYPE_SCHEDULED,
 }

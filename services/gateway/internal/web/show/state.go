@@ -35,10 +35,24 @@ func State(t orchv1.StateType, name string) markup.Markup {
 	if name == "" {
 		name = text[:1] + strings.ToLower(text[1:])
 	}
-	class := strings.ToLower(text)
+	class := StateClass(t, name)
 	var b markup.Builder
 	b.Raw(`<span class="state s-`, class, `">`, icon(class)).Text(Line(name, 40)).Raw("</span>")
 	return b.Markup()
+}
+
+// StateClass returns the name of a state's colour and icon: its type in lower case, or "late" for a run that should have begun
+// and "retry" for one that waits for its next attempt.
+func StateClass(t orchv1.StateType, name string) string {
+	if t == orchv1.StateType_STATE_TYPE_SCHEDULED {
+		switch name {
+		case "Late":
+			return "late"
+		case "AwaitingRetry":
+			return "retry"
+		}
+	}
+	return strings.ToLower(StateWord(t))
 }
 
 // Icon returns an inline SVG icon that stands beside a word.
@@ -46,15 +60,17 @@ func Icon(name string) markup.Markup { return markup.Trust(icon(name)) }
 
 // icons are the 16 × 16 paths. They are drawn with the colour of the text.
 var icons = map[string]string{
-	"scheduled":  `<circle cx="8" cy="8" r="6"/><path d="M8 4.5V8l2.5 1.5"/>`,
-	"pending":    `<circle cx="8" cy="8" r="6" class="dotted"/>`,
-	"running":    `<path class="fill" d="M5 3.5v9l7.5-4.5z"/>`,
-	"completed":  `<path d="M3 8.5 6.5 12 13 4.5"/>`,
-	"failed":     `<path d="m4 4 8 8m0-8-8 8"/>`,
-	"crashed":    `<path class="fill" d="M9 1.5 3.5 9H7l-.8 5.5L12.5 7H9z"/>`,
-	"cancelling": `<path d="M3 8h10"/>`,
-	"cancelled":  `<path d="M3 8h10"/>`,
-	"paused":     `<path d="M5.5 4v8m5-8v8"/>`,
+	"scheduled":  `<circle cx="8" cy="8" r="6.25"/><path d="M8 4.5V8l2.3 1.4"/>`,
+	"late":       `<circle cx="8" cy="8" r="6.25" fill="currentColor"/><path class="on-fill" d="M8 4.5V8l2.3 1.4"/>`,
+	"retry":      `<path d="M13.6 8a5.6 5.6 0 1 1-1.7-4"/><path d="M12.4 1.4v3h-3"/>`,
+	"pending":    `<circle cx="8" cy="8" r="6.25" class="dotted"/>`,
+	"running":    `<path d="M8 1.750a6.25 6.25 0 1 1-6.25 6.25"/>`,
+	"completed":  `<circle cx="8" cy="8" r="6.25"/><path d="m5.4 8.2 1.9 1.9 3.5-3.9"/>`,
+	"failed":     `<path d="M5.4 1.750h5.2l3.650 3.650v5.2l-3.650 3.650H5.4L1.750 10.6V5.4z" fill="currentColor"/><path class="on-fill" d="m6 6 4 4m0-4-4 4"/>`,
+	"crashed":    `<path d="M8 1.9 14.6 13.6H1.4z" fill="currentColor"/><path class="on-fill" d="M8 6.2v3.4m0 1.9v.1"/>`,
+	"cancelling": `<circle cx="8" cy="8" r="6.25"/><path d="m4 12 8-8"/>`,
+	"cancelled":  `<circle cx="8" cy="8" r="6.25"/><path d="m4 12 8-8"/>`,
+	"paused":     `<circle cx="8" cy="8" r="6.25" fill="currentColor"/><path class="on-fill" d="M6.4 5.8v4.4m3.2-4.4v4.4"/>`,
 
 	"home":        `<path d="M2.5 7.5 8 3l5.5 4.5V13h-4V9.5h-3V13h-4z"/>`,
 	"runs":        `<circle cx="4" cy="11" r="1.5"/><circle cx="8" cy="6" r="1.5"/><circle cx="12" cy="9" r="1.5"/>`,
