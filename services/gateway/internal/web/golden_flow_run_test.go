@@ -81,15 +81,27 @@ func endedRun() answers {
 	run.StartTime, run.ExpectedStartTime, run.EndTime, run.State.Timestamp = at(day+20*time.Second), at(day+21*time.Second), at(day), at(day)
 	graph := &orchv1.Graph{}
 	for i, state := range []orchv1.StateType{orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_RUNNING, orchv1.StateType_STATE_TYPE_PENDING} {
-		graph.Nodes = append(graph.Nodes, &orchv1.GraphEntry{Id: someID, Node: &orchv1.GraphNode{
-			Kind: orchv1.GraphNodeKind_GRAPH_NODE_KIND_TASK_RUN, Id: someID, Label: []string{"fetch-1", "watch-2", "load-3"}[i], StateType: state,
+		id := someID[:len(someID)-1] + string(rune('a'+i))
+		graph.Nodes = append(graph.Nodes, &orchv1.GraphEntry{Id: id, Node: &orchv1.GraphNode{
+			Kind: orchv1.GraphNodeKind_GRAPH_NODE_KIND_TASK_RUN, Id: id, Label: []string{"fetch-1", "watch-2", "load-3"}[i], StateType: state,
 			StartTime: at(day + 18*time.Second),
 		}})
 	}
 	graph.Nodes[0].Node.EndTime = at(day + time.Second)
+	graph.Nodes[2].Node.Parents = []*orchv1.GraphEdge{{Id: graph.Nodes[0].GetId()}}
+	graph.Nodes = append(graph.Nodes, &orchv1.GraphEntry{Id: someID, Node: &orchv1.GraphNode{
+		Kind: orchv1.GraphNodeKind_GRAPH_NODE_KIND_FLOW_RUN, Id: someID, Label: "check / calm-otter", StateType: orchv1.StateType_STATE_TYPE_COMPLETED,
+		StartTime: at(day + 17*time.Second), EndTime: at(day + 5*time.Second),
+	}})
+	logs := &orchv1.LogList{Logs: []*orchv1.Log{{
+		Id: someID, Level: 40, Name: "task_runs", Timestamp: at(day), FlowRunId: proto.String(someID), TaskRunId: proto.String(graph.Nodes[0].GetId()),
+		Message: "Task run failed\nTraceback (most recent call last):\n  File \"/srv/etl.py\", line 42, in fetch\n    raise " + hostile +
+			"\n  File \"/usr/lib/python3/site-packages/httpx.py\", line 7, in get\n    send()\nhttpx.ConnectError: " + hostile,
+	}}}
 	maps.Copy(all, answers{
 		orchv1.FlowRunService_ReadFlowRun_FullMethodName:             run,
 		orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName: graph,
+		orchv1.LogService_ReadLogs_FullMethodName:                    logs,
 	})
 	return all
 }

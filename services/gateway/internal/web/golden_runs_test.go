@@ -1,7 +1,9 @@
 package web
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -14,6 +16,7 @@ import (
 func runCases() []pageCase {
 	return []pageCase{
 		{name: "home", path: "/", answers: lists()},
+		{name: "home-attention", path: "/", answers: needingAttention()},
 		{name: "home-empty", path: "/?from=-7d", keys: true, answers: answers{
 			orchv1.UiFlowService_ReadFlowRunScatter_FullMethodName: &orchv1.FlowRunScatter{},
 			orchv1.FlowRunService_CountFlowRuns_FullMethodName:     &orchv1.CountResponse{},
@@ -109,4 +112,37 @@ func scatterOf(r proto.Message) proto.Message {
 		{Column: 3, Row: 20, StateType: orchv1.StateType_STATE_TYPE_COMPLETED, Count: 3, FlowRunIds: []string{someID}},
 		{Column: 475, Row: 92, StateType: orchv1.StateType_STATE_TYPE_FAILED, Count: 1, FlowRunIds: []string{someID}},
 	}}
+}
+
+// needingAttention are the answers for a workspace in which a run waits for an input, a pool with a late run has no worker, and
+// two webhooks are unwell.
+func needingAttention() answers {
+	all := lists()
+	failed := all[orchv1.FlowRunService_ReadFlowRuns_FullMethodName]
+	waiting := pausedRun()[orchv1.FlowRunService_ReadFlowRun_FullMethodName].(*orchv1.FlowRun)
+	late := &orchv1.FlowRun{Id: someID, Name: "late", WorkPoolName: proto.String("kubernetes"), ExpectedStartTime: at(12 * time.Minute)}
+	maps.Copy(all, answers{
+		orchv1.FlowRunService_ReadFlowRuns_FullMethodName: func(r proto.Message) proto.Message {
+			state := r.(*orchv1.ReadFlowRunsRequest).GetQuery().GetFlowRuns().GetState()
+			switch {
+			case state.GetName() != nil:
+				return &orchv1.FlowRunList{FlowRuns: []*orchv1.FlowRun{late}}
+			case slices.Contains(state.GetType().GetAny_().GetValues(), orchv1.StateType_STATE_TYPE_PAUSED):
+				return &orchv1.FlowRunList{FlowRuns: []*orchv1.FlowRun{waiting}}
+			}
+			return failed.(proto.Message)
+		},
+		orchv1.WorkPoolService_ReadWorkPools_FullMethodName: &orchv1.WorkPoolList{WorkPools: []*orchv1.WorkPool{
+			{Id: someID, Name: "kubernetes", Status: orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY.Enum()},
+			{Id: someID, Name: "local", Status: orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY.Enum()},
+		}},
+		orchv1.WebhookService_ReadWebhooks_FullMethodName: &orchv1.WebhookList{Webhooks: []*orchv1.Webhook{
+			{Id: someID, Name: "github " + hostile, Enabled: true, Health: &orchv1.WebhookHealth{
+				Status: orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_FAILING, Requests: 50, Failures: 6, Reason: proto.String("event"),
+			}},
+			{Id: someID, Name: "meter", Enabled: true, Health: &orchv1.WebhookHealth{Status: orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_SILENT, Since: at(time.Hour)}},
+			{Id: someID, Name: "off", Health: &orchv1.WebhookHealth{Status: orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_FAILING}},
+		}},
+	})
+	return all
 }

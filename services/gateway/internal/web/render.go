@@ -25,18 +25,18 @@ type frame struct {
 	Version, Name, Live, Now                  string
 	Nav                                       []navGroup
 	// Current is the entry of the navigation that the page belongs to, empty for none.
-	Current                                   navEntry
-	SignOut                                   string
-	Notices                                   []page.Notice
-	Refused                                   []refusedRow
-	Remedy                                    string
-	Calls                                     []callRow
-	CallCount                                 int
-	Workspaces                                []workspaceRow
-	Workspace                                 string
-	Zone                                      string
-	SignedIn                                  bool
-	Fragment                                  bool
+	Current    navEntry
+	SignOut    string
+	Notices    []page.Notice
+	Refused    []refusedRow
+	Remedy     string
+	Calls      []callRow
+	CallCount  int
+	Workspaces []workspaceRow
+	Workspace  string
+	Zone       string
+	SignedIn   bool
+	Fragment   bool
 	// Complete leads to the page with the parts that took too long; empty if none did.
 	Complete string
 }

@@ -1,4 +1,4 @@
-// Package markup is the one type of text that templates insert unescaped. Only the packages show and chart make it; a
+// Package markup is the one type of text that templates insert unescaped. Only the packages show, chart and graph make it; a
 // test of package web checks that no other package imports this one.
 package markup
 

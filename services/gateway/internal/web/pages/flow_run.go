@@ -28,6 +28,14 @@ type flowRunView struct {
 	Panels   []panel
 	Pairs    []pair
 	Timeline markup.Markup
+	// Graph shows the tasks and their dependencies; GraphCaption counts them.
+	Graph        markup.Markup
+	GraphCaption string
+	// Parameters stand beside the graph, and AllParameters leads to their tab.
+	Parameters    []pair
+	AllParameters string
+	// Cause is what made the run fail, nil for other runs.
+	Cause *causeView
 	// Overview reports the first tab.
 	Overview bool
 	// Question is what a paused run asks for, nil for nothing; Expires words how long the run stays paused.
@@ -52,7 +60,7 @@ type flowRunHead struct {
 }
 
 var flowRunTabs = []struct{ name, title string }{
-	{"", "Timeline"},
+	{"", "Overview"},
 	{"tasks", "Tasks"},
 	{"logs", "Logs"},
 	{"events", "Events"},
@@ -66,6 +74,7 @@ func flowRunPages() []page.Page {
 	all := []page.Page{
 		flowRunTab("", flowRunOverview, append([]string{
 			orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, orchv1.TaskRunService_TaskRunHistory_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName,
+			orchv1.TaskRunService_ReadTaskRun_FullMethodName,
 		}, questionCalls...)...),
 		flowRunTab("tasks", flowRunTasks, orchv1.TaskRunService_ReadTaskRuns_FullMethodName),
 		flowRunTab("logs", flowRunLogs, orchv1.LogService_ReadLogs_FullMethodName),
@@ -117,6 +126,7 @@ func showFlowRun(r *page.Request, name string, content func(*page.Request, flowR
 	v.Overview = name == ""
 	v.Flow = show.Link(r.To("flows", "flow", run.GetFlowId()), flowName)
 	base := r.To("runs", "flow-run", run.GetId())
+	v.AllParameters = base + "/parameters"
 	for _, t := range flowRunTabs {
 		path := base
 		if t.name != "" {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/url"
+	"slices"
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -16,21 +17,17 @@ type homeView struct {
 	Tiles       []tile
 	Histogram   markup.Markup
 	Scatter     *scatterView
-	Failures    []runRow
+	Failures    []failureRow
 	AllFailures string
 	Windows     []choice
 	Path        string
 	Problems    []string
-	// Webhooks are those whose requests fail or do not come.
-	Webhooks []homeWebhook
+	// Attention is what needs a person; More counts the lines beyond maxAttention.
+	Attention []attention
+	Headline  string
+	More      string
 	// FirstSteps show how to begin in a workspace without flows; nil in any other.
 	FirstSteps *firstSteps
-}
-
-// homeWebhook is a webhook that needs attention.
-type homeWebhook struct {
-	ID, Name, Link string
-	Health         markup.Markup
 }
 
 // tile is a number that leads to what it counts.
@@ -38,8 +35,8 @@ type tile struct {
 	Label, Value, Link, Class string
 }
 
-// lastFailures is the number of failures on the home page.
-const lastFailures = 10
+// failuresRead is the number of failed runs that the home page groups by their cause.
+const failuresRead = 200
 
 // rateWindow is the time of which the home page counts events. It is short, because a count walks an index.
 const rateWindow = 10 * time.Minute
@@ -49,20 +46,19 @@ func homePage() page.Page {
 		Pattern: "/",
 		Section: "/",
 		Live:    "runs",
-		Uses: append([]string{
+		Uses: slices.Concat([]string{
 			orchv1.FlowRunService_CountFlowRuns_FullMethodName,
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
 			orchv1.FlowService_CountFlows_FullMethodName,
-			orchv1.WebhookService_ReadWebhooks_FullMethodName,
 			orchv1.EventService_CountEvents_FullMethodName,
 			scatterRPC,
-		}, runRowCalls...),
+		}, attentionCalls, failureCalls),
 		Show: showHome,
 	}
 }
 
 func showHome(r *page.Request) (page.View, error) {
-	f := runFilter{Window: r.Window(), Rows: lastFailures - 1}
+	f := runFilter{Window: r.Window(), Rows: failuresRead - 1}
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
@@ -74,21 +70,21 @@ func showHome(r *page.Request) (page.View, error) {
 	lateBody := overdue.body(overdue.Window.To)
 	lateBody["limit"] = mostCounted + 1
 	lateRuns := apicall.NewShared[*orchv1.CountResponse](orchv1.FlowRunService_CountFlowRuns_FullMethodName, apicall.Input{Body: lateBody})
-	webhooks := apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{}})
+	sources := newAttentionSources()
 	events := countEvents("time", apicall.JSON{
 		"filter": apicall.JSON{"occurred": apicall.JSON{"since": r.Now.Add(-rateWindow), "until": r.Now}}, "time_unit": "minute", "time_interval": rateWindow.Minutes(),
 	})
 	failed := f
 	failed.States = []string{"FAILED", "CRASHED"}
 	failures := apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: failed.list()})
-	_ = r.Call(histogram, lateRuns, webhooks, failures, events) // Each panel says what it misses.
+	_ = r.Call(append(sources.calls(), histogram, lateRuns, failures, events)...) // Each panel says what it misses.
 
 	v := homeView{
 		Windows: windows(f.Window.Text), Path: r.Path(), Problems: problems(histogram, failures),
 	}
 	flows := apicall.New[*orchv1.CountResponse](orchv1.FlowService_CountFlows_FullMethodName, apicall.Input{Body: apicall.JSON{}}) // It is rarely asked.
 	counts := stateTotals(histogram.Result())
-	if len(counts) == 0 && len(webhooks.Result().GetWebhooks()) == 0 && histogram.Err() == nil && r.Call(flows) == nil && flows.Result().GetCount() == 0 {
+	if len(counts) == 0 && len(sources.webhooks.Result().GetWebhooks()) == 0 && histogram.Err() == nil && r.Call(flows) == nil && flows.Result().GetCount() == 0 {
 		v.FirstSteps = newFirstSteps(r)
 	}
 	if v.FirstSteps == nil {
@@ -116,18 +112,7 @@ func showHome(r *page.Request) (page.View, error) {
 	if lateRuns.Err() == nil {
 		v.Tiles = append(v.Tiles, tile{"Late", total(nil, lateRuns.Result().GetCount()), link("LATE"), tileClass("late", lateRuns.Result().GetCount())})
 	}
-	unwell := 0
-	for _, w := range webhooks.Result().GetWebhooks() {
-		if !unhealthy(w) || !w.GetEnabled() {
-			continue
-		}
-		if unwell++; unwell <= lastFailures {
-			v.Webhooks = append(v.Webhooks, homeWebhook{w.GetId(), show.Line(w.GetName(), 60), r.To("webhooks", "webhook", w.GetId()), webhookHealth(r, w)})
-		}
-	}
-	if len(webhooks.Result().GetWebhooks()) > 0 {
-		v.Tiles = append(v.Tiles, tile{"Unhealthy webhooks", show.Count(int64(unwell)), r.To("webhooks"), tileClass("failed", int64(unwell))})
-	}
+	v.attend(sources.list(r))
 	if events.Err() == nil && len(events.Result().GetCounts()) > 0 {
 		var n int64
 		for _, c := range events.Result().GetCounts() {
@@ -135,9 +120,20 @@ func showHome(r *page.Request) (page.View, error) {
 		}
 		v.Tiles = append(v.Tiles, tile{"Events a minute", show.Rate(n, rateWindow), r.To("events") + "?from=-10m", "pending"})
 	}
-	v.Failures = runRows(r, failures.Result().GetFlowRuns(), false)
+	v.Failures = failureRows(r, f.Window.Text, failures.Result().GetFlowRuns())
 	v.AllFailures = link("FAILED", "CRASHED")
 	return page.View{Title: "Home", Template: "home.html", Data: v}, nil
+}
+
+// attend takes over what needs a person, and words how much it is.
+func (v *homeView) attend(all []attention) {
+	v.Attention, v.Headline = all[:min(len(all), maxAttention)], "All is well"
+	if len(all) > 0 {
+		v.Headline = show.Plural(int64(len(all)), "thing needs you", "things need you")
+	}
+	if more := len(all) - maxAttention; more > 0 {
+		v.More = show.Count(int64(more)) + " more"
+	}
 }
 
 // tileClass is the colour of a count. Zero is quiet.

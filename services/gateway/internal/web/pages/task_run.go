@@ -154,14 +154,10 @@ func taskRunOverview(r *page.Request, h taskRunHead, v *flowRunView) error {
 	if !v.Failed {
 		return nil
 	}
-	failures := apicall.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, apicall.Input{Body: apicall.JSON{
-		"logs": logsUntil(apicall.JSON{"task_run_id": any_([]string{run.GetId()}), "level": apicall.JSON{"ge_": 40}}, h.at), "limit": 5,
-	}})
+	failures := errorLogs(logsUntil(apicall.JSON{"task_run_id": any_([]string{run.GetId()})}, h.at))
 	_ = r.Call(failures) // The page says what it misses.
 	v.Problems = problems(failures)
-	if logs := failures.Result().GetLogs(); len(logs) > 0 {
-		v.Logs = &logsView{Rows: logRows(r, logs), Brief: true}
-	}
+	v.Cause = newCause(failures.Result().GetLogs(), run.GetState().GetMessage())
 	return nil
 }
 

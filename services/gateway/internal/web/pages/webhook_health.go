@@ -24,15 +24,21 @@ func webhookHealth(r *page.Request, w *orchv1.Webhook) markup.Markup {
 	if h == nil {
 		return markup.Markup{}
 	}
-	text := ""
-	if h.GetFailures() > 0 {
-		text = show.Count(h.GetFailures()) + " of " + show.Plural(h.GetRequests(), "request", "requests") + " failed"
-		if h.GetReason() != "" {
-			text += ", last for " + h.GetReason()
-		}
-	}
+	text := webhookFailures(h)
 	if h.GetFiltered() > 0 {
 		text = strings.TrimPrefix(text+", "+show.Count(h.GetFiltered())+" filtered", ", ")
 	}
 	return show.Health(enumWord(h.GetStatus()), unhealthy(w), clockOf(r).Time(h.GetSince()), text)
+}
+
+// webhookFailures words how many requests of a webhook failed; empty if none did.
+func webhookFailures(h *orchv1.WebhookHealth) string {
+	if h.GetFailures() == 0 {
+		return ""
+	}
+	text := show.Count(h.GetFailures()) + " of " + show.Plural(h.GetRequests(), "request", "requests") + " failed"
+	if h.GetReason() != "" {
+		text += ", last for " + h.GetReason()
+	}
+	return text
 }

@@ -13,8 +13,8 @@ type LogLine struct {
 	// Level is the name of the severity, which is a class of the style sheet too.
 	Level, Logger, Message string
 	Time                   markup.Markup
-	// Task is the address of the task run, empty for a line of the flow run.
-	Task string
+	// Task is the address of the task run, empty for a line of the flow run. TaskName replaces the logger where it is known.
+	Task, TaskName string
 }
 
 // Log returns lines as a list. Numbered lines have an id and a link to themselves. A page has a thousand lines, so no
@@ -30,9 +30,14 @@ func Log(lines []LogLine, numbered bool) markup.Markup {
 		} else {
 			b.Raw("><span>").Raw(l.Time.Source()).Raw("</span>")
 		}
-		b.Raw(`<span class="level">`).Text(l.Level).Raw(`</span><span class="logger"`).Attr("title", l.Logger).Raw(">").Text(l.Logger)
+		b.Raw(`<span class="level">`).Text(l.Level).Raw(`</span><span class="logger"`).Attr("title", l.Logger).Raw(">")
+		if l.TaskName != "" {
+			b.Raw("<a").Attr("href", l.Task).Raw(">").Text(l.TaskName).Raw("</a>")
+		} else {
+			b.Text(l.Logger)
+		}
 		b.Raw(`</span><span class="message">`).Text(l.Message)
-		if l.Task != "" {
+		if l.Task != "" && l.TaskName == "" {
 			b.Raw(" <a").Attr("href", l.Task).Raw(">task</a>")
 		}
 		b.Raw("</span></li>")

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/orch-project/orch/pkg/restjson"
@@ -58,15 +59,20 @@ func StateClass(t orchv1.StateType, name string) string {
 // Icon returns an inline SVG icon that stands beside a word.
 func Icon(name string) markup.Markup { return markup.Trust(icon(name)) }
 
+// IconAt returns an icon as a part of a drawing, at a position and of a size in pixels.
+func IconAt(name string, x, y, size int) markup.Markup {
+	return markup.Trust(fmt.Sprintf(`<svg class="i" x="%d" y="%d" width="%d" height="%[3]d" viewBox="0 0 16 16">%[4]s</svg>`, x, y, size, icons[name]))
+}
+
 // icons are the 16 × 16 paths. They are drawn with the colour of the text.
 var icons = map[string]string{
 	"scheduled":  `<circle cx="8" cy="8" r="6.25"/><path d="M8 4.5V8l2.3 1.4"/>`,
 	"late":       `<circle cx="8" cy="8" r="6.25" fill="currentColor"/><path class="on-fill" d="M8 4.5V8l2.3 1.4"/>`,
 	"retry":      `<path d="M13.6 8a5.6 5.6 0 1 1-1.7-4"/><path d="M12.4 1.4v3h-3"/>`,
 	"pending":    `<circle cx="8" cy="8" r="6.25" class="dotted"/>`,
-	"running":    `<path d="M8 1.750a6.25 6.25 0 1 1-6.25 6.25"/>`,
+	"running":    `<path d="M8 1.75a6.25 6.25 0 1 1-6.25 6.25"/>`,
 	"completed":  `<circle cx="8" cy="8" r="6.25"/><path d="m5.4 8.2 1.9 1.9 3.5-3.9"/>`,
-	"failed":     `<path d="M5.4 1.750h5.2l3.650 3.650v5.2l-3.650 3.650H5.4L1.750 10.6V5.4z" fill="currentColor"/><path class="on-fill" d="m6 6 4 4m0-4-4 4"/>`,
+	"failed":     `<path d="M5.4 1.75h5.2l3.65 3.65v5.2l-3.65 3.65H5.4L1.75 10.6V5.4z" fill="currentColor"/><path class="on-fill" d="m6 6 4 4m0-4-4 4"/>`,
 	"crashed":    `<path d="M8 1.9 14.6 13.6H1.4z" fill="currentColor"/><path class="on-fill" d="M8 6.2v3.4m0 1.9v.1"/>`,
 	"cancelling": `<circle cx="8" cy="8" r="6.25"/><path d="m4 12 8-8"/>`,
 	"cancelled":  `<circle cx="8" cy="8" r="6.25"/><path d="m4 12 8-8"/>`,

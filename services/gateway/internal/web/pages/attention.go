@@ -1,0 +1,138 @@
+package pages
+
+import (
+	"cmp"
+	"slices"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
+	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/show"
+)
+
+// attention is a thing that needs a person: what it is, why, and the one action that helps.
+type attention struct {
+	// Class is the state whose colour and icon the line has.
+	Class string
+	Icon  markup.Markup
+	// Name leads to the thing, and Text says what it needs.
+	Name, Text, Why string
+	Link, Action    string
+}
+
+const (
+	// maxAttention is the number of lines that the home page shows.
+	maxAttention = 5
+	// attentionRuns is the number of paused and of late runs that the home page reads.
+	attentionRuns = 50
+)
+
+// attentionCalls are the rpcs of the attention list.
+var attentionCalls = []string{
+	orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
+	orchv1.WorkPoolService_ReadWorkPools_FullMethodName,
+	orchv1.WebhookService_ReadWebhooks_FullMethodName,
+}
+
+// attentionSources are the calls behind the attention list. The lines of a call that fails are absent.
+type attentionSources struct {
+	paused, late *apicall.Unary[*orchv1.FlowRunList]
+	pools        *apicall.Unary[*orchv1.WorkPoolList]
+	webhooks     *apicall.Unary[*orchv1.WebhookList]
+}
+
+func newAttentionSources() attentionSources {
+	runs := func(state apicall.JSON) *apicall.Unary[*orchv1.FlowRunList] {
+		return apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: apicall.JSON{
+			"flow_runs": apicall.JSON{"state": state}, "sort": "EXPECTED_START_TIME_ASC", "limit": attentionRuns,
+		}})
+	}
+	return attentionSources{
+		paused:   runs(apicall.JSON{"type": any_([]string{"PAUSED"})}),
+		late:     runs(apicall.JSON{"name": any_([]string{"Late"})}),
+		pools:    apicall.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
+		webhooks: apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
+	}
+}
+
+func (s attentionSources) calls() []apicall.Call {
+	return []apicall.Call{s.paused, s.late, s.pools, s.webhooks}
+}
+
+// list returns what needs a person: runs that wait for an input, the soonest to expire first, then pools without a worker,
+// then webhooks.
+func (s attentionSources) list(r *page.Request) []attention {
+	all := slices.Concat(s.waitingRuns(r), s.idlePools(r), s.unwellWebhooks(r))
+	for i := range all {
+		all[i].Icon = show.Icon(all[i].Class)
+	}
+	return all
+}
+
+// waitingRuns are the paused runs that wait for an input.
+func (s attentionSources) waitingRuns(r *page.Request) []attention {
+	var runs []*orchv1.FlowRun
+	for _, run := range s.paused.Result().GetFlowRuns() {
+		if asks(run) {
+			runs = append(runs, run)
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b *orchv1.FlowRun) int {
+		return cmp.Compare(a.GetState().GetStateDetails().GetPauseTimeout().GetSeconds(), b.GetState().GetStateDetails().GetPauseTimeout().GetSeconds())
+	})
+	var all []attention
+	for _, run := range runs {
+		all = append(all, attention{
+			Class: "paused", Name: show.Line(run.GetName(), 60), Text: "waits for an answer", Why: pauseEnds(r, run),
+			Link: r.To("runs", "flow-run", run.GetId()), Action: "Answer",
+		})
+	}
+	return all
+}
+
+// idlePools are the pools that have late runs, but no worker that runs them.
+func (s attentionSources) idlePools(r *page.Request) []attention {
+	late := map[string][]*orchv1.FlowRun{}
+	for _, run := range s.late.Result().GetFlowRuns() {
+		late[run.GetWorkPoolName()] = append(late[run.GetWorkPoolName()], run)
+	}
+	var all []attention
+	for _, pool := range s.pools.Result().GetWorkPools() {
+		runs := late[pool.GetName()]
+		if len(runs) == 0 || pool.GetIsPaused() || pool.GetStatus() != orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY {
+			continue
+		}
+		many := show.Plural(int64(len(runs)), "run is late", "runs are late")
+		if len(s.late.Result().GetFlowRuns()) == attentionRuns {
+			many = "At least " + many
+		}
+		all = append(all, attention{
+			Class: "crashed", Name: show.Line(pool.GetName(), 60), Text: "has no worker",
+			Why:  many + ", the first was expected " + clockOf(r).Ago(runs[0].GetExpectedStartTime()) + ".",
+			Link: r.To("work-pools", "work-pool", pool.GetName()), Action: "Start a worker",
+		})
+	}
+	return all
+}
+
+// unwellWebhooks are the webhooks whose requests fail or do not come.
+func (s attentionSources) unwellWebhooks(r *page.Request) []attention {
+	var all []attention
+	for _, w := range s.webhooks.Result().GetWebhooks() {
+		if !unhealthy(w) || !w.GetEnabled() {
+			continue
+		}
+		h := w.GetHealth()
+		line := attention{
+			Class: "failed", Name: show.Line(w.GetName(), 60), Text: "fails", Link: r.To("webhooks", "webhook", w.GetId()), Action: "Mend",
+			Why: webhookFailures(h),
+		}
+		if h.GetStatus() == orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_SILENT {
+			line.Class, line.Text, line.Action = "late", "is silent", "See"
+			line.Why = "Its requests stopped " + clockOf(r).Ago(h.GetSince()) + "."
+		}
+		all = append(all, line)
+	}
+	return all
+}
