@@ -24,6 +24,16 @@ func runCases() []pageCase {
 			orchv1.FlowService_CountFlows_FullMethodName:           &orchv1.CountResponse{},
 			orchv1.WebhookService_CountWebhooks_FullMethodName:     &orchv1.CountResponse{},
 		}},
+		{name: "search", path: "/search?q=" + url.QueryEscape("load "+hostile), answers: found()},
+		{name: "search-none", path: "/search?q=nothing", answers: answers{
+			orchv1.FlowService_ReadFlows_FullMethodName:             &orchv1.FlowList{},
+			orchv1.DeploymentService_ReadDeployments_FullMethodName: rpc.Detail(503, "away"),
+			orchv1.FlowRunService_ReadFlowRuns_FullMethodName:       &orchv1.FlowRunList{},
+			orchv1.WebhookService_ReadWebhooks_FullMethodName:       &orchv1.WebhookList{},
+		}},
+		{name: "search-empty", path: "/search"},
+		{name: "search-bad", path: "/search?q=%ff", status: 400},
+		{name: "search-id", path: "/search?q=" + someID, status: 303, answers: found()},
 		{name: "runs", path: "/runs?state=FAILED&tag=prod&n=1", answers: lists()},
 		{name: "runs-states", path: "/runs?state=FAILED&state=CRASHED&state=late", answers: lists()},
 		{name: "runs-cancelled-one", path: "/runs?did=cancel-runs&count=1", answers: lists()},
@@ -143,6 +153,17 @@ func needingAttention() answers {
 			{Id: someID, Name: "meter", Enabled: true, Health: &orchv1.WebhookHealth{Status: orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_SILENT, Since: at(time.Hour)}},
 			{Id: someID, Name: "off", Health: &orchv1.WebhookHealth{Status: orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_FAILING}},
 		}},
+	})
+	return all
+}
+
+// found are the answers of a search.
+func found() answers {
+	all := lists()
+	maps.Copy(all, answers{
+		orchv1.DeploymentService_ReadDeployments_FullMethodName: &orchv1.DeploymentList{Deployments: []*orchv1.Deployment{{Id: someID, Name: "prod " + hostile}}},
+		orchv1.WebhookService_ReadWebhooks_FullMethodName:       &orchv1.WebhookList{Webhooks: []*orchv1.Webhook{{Id: someID, Name: "github " + hostile}}},
+		orchv1.TaskRunService_ReadTaskRuns_FullMethodName:       &orchv1.TaskRunList{},
 	})
 	return all
 }

@@ -27,6 +27,7 @@ type frame struct {
 	// Current is the entry of the navigation that the page belongs to, empty for none.
 	Current    navEntry
 	SignOut    string
+	SearchIcon *pongo2.Value
 	Notices    []page.Notice
 	Refused    []refusedRow
 	Remedy     string
@@ -104,6 +105,7 @@ func (s *Site) frame(r *page.Request, v pageVisit, p *page.Page) frame {
 		Version: s.opts.Version, Name: v.Name, Zone: r.Zone.String(),
 		Now: show.Clock{Zone: r.Zone}.Text(r.Now),
 	}
+	f.SearchIcon = show.Icon("search").HTML()
 	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment
 	_, f.SignedIn = session.From(r.HTTP.Context())
 	f.Refused, f.Remedy = s.refusedClients(r, v), s.opts.Vocabulary.Remedy()

@@ -11,7 +11,7 @@ import (
 
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
-	return slices.Concat([]page.Page{homePage(), runsPage(), upcomingPage()}, scatterPages(), flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
+	return slices.Concat([]page.Page{homePage(), searchPage(), runsPage(), upcomingPage()}, scatterPages(), flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
 		workPoolPages(), automationPages(), artifactPages(), variablePages(), blockPages(), limitPages(), accountPages(), sessionPages())
 }
 

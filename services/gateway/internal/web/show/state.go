@@ -93,6 +93,7 @@ var icons = map[string]string{
 	"account":     `<circle cx="8" cy="5.5" r="2.5"/><path d="M3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4"/>`,
 	"status":      `<path d="M2 8h3l1.5-3 3 6L11 8h3"/>`,
 	"api":         `<path d="M5.5 4 2 8l3.5 4m5-8L14 8l-3.5 4"/>`,
+	"search":      `<circle cx="7" cy="7" r="4.75"/><path d="m10.5 10.5 3.5 3.5"/>`,
 	"copy":        `<path d="M5.5 5.5h7v8h-7zM10.5 5.5v-3h-7v8h2"/>`,
 }
 

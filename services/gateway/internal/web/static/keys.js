@@ -1,4 +1,4 @@
-// Keys: "/" moves to the search field; "g" then a letter opens a page. The footer switches them off.
+// Keys: "/" moves to the search field of the page, or to that of the bar; "g" then a letter opens a page. The footer switches them off.
 const places = { h: "/", r: "/runs", f: "/flows", d: "/deployments", w: "/webhooks", e: "/events", a: "/automations" };
 
 export const enabled = () => localStorage.getItem("orch-keys") !== "off";
@@ -10,7 +10,7 @@ export function keys() {
     if (event.ctrlKey || event.metaKey || event.altKey || !enabled()) return;
     if (event.target.closest("input, textarea, select, [contenteditable]")) return;
     if (event.key === "/") {
-      const field = document.querySelector("input[type=search]");
+      const field = document.querySelector("main input[type=search]") ?? document.querySelector(".find input");
       if (field) { event.preventDefault(); field.focus(); }
     } else if (go && places[event.key]) {
       location.href = document.body.dataset.base + places[event.key];
