@@ -72,6 +72,11 @@ def hello(): greet()
 hello()"`
 }
 
+// Worker returns the command that starts a worker of a work pool by Prefect's client.
+func (s Server) Worker(pool string) string {
+	return s.Environment() + " prefect worker start --pool " + Quote(pool)
+}
+
 // Curl returns the command that posts JSON to a path of the API.
 func (s Server) Curl(path, body string) string {
 	credential := ""

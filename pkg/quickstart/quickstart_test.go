@@ -38,6 +38,7 @@ func TestEnvironmentFitsAuthentication(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, test.want, test.server.Environment())
 			require.Contains(t, test.server.Flow(), "\n"+test.want+" python -c ")
+			require.Equal(t, test.want+` prefect worker start --pool 'it'\''s'`, test.server.Worker("it's"))
 		})
 	}
 }

@@ -24,12 +24,17 @@ type firstSteps struct {
 	Commands []command
 }
 
-// newFirstSteps returns the commands that work on the server as it is.
-func newFirstSteps(r *page.Request) *firstSteps {
-	server := quickstart.Server{
+// clientCommands words the commands of Prefect's client for the workspace of a page.
+func clientCommands(r *page.Request) quickstart.Server {
+	return quickstart.Server{
 		API: r.Server.Root + "/api", Vocabulary: r.Server.Vocabulary, Credential: quickstart.Credential(r.Server.Credential),
 		Account: uuid.MustParse(r.Account), Workspace: uuid.MustParse(r.Workspace),
 	}
+}
+
+// newFirstSteps returns the commands that work on the server as it is.
+func newFirstSteps(r *page.Request) *firstSteps {
+	server := clientCommands(r)
 	steps := &firstSteps{Advice: server.Advice()}
 	add := func(title, text string) {
 		steps.Commands = append(steps.Commands, command{strconv.Itoa(len(steps.Commands)+1) + ". " + title, text})

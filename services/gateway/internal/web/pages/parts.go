@@ -103,6 +103,8 @@ type panel struct {
 	Title string
 	Table *table
 	Body  markup.Markup
+	// Command is a shell command to copy.
+	Command string
 	// Problem replaces a panel whose call failed.
 	Problem string
 	// More leads to the whole of a cut list.

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -130,7 +132,7 @@ func showWorkPool(r *page.Request) (page.View, error) {
 		queueTable.add(link(r.To("work-pools", "work-pool", name, "queue", q.GetName()), q.GetName()), count(q.GetPriority()), text(status), slots(q.GetActiveSlots(), q.ConcurrencyLimit),
 			timeCell(r, q.GetLastPolled()), queueSwitch(r, q, editable))
 	}
-	workerTable := &table{Columns: []string{"Worker", "Status", "Last heartbeat", ""}, Empty: "No worker polls this pool. Start one: prefect worker start --pool " + show.Line(name, 80)}
+	workerTable := &table{Columns: []string{"Worker", "Status", "Last heartbeat", ""}, Empty: "No worker polls this pool."}
 	for _, w := range workers.Result().GetWorkers() {
 		remove := cell{}
 		if editable && r.May(orchv1.WorkPoolService_DeleteWorker_FullMethodName) {
@@ -148,6 +150,9 @@ func showWorkPool(r *page.Request) (page.View, error) {
 			{Title: "Queues", Table: queueTable, Problem: page.Problem(queues.Err())},
 			{Title: "Workers", Table: workerTable, Problem: page.Problem(workers.Err())},
 		}, runs.panels(r)...),
+	}
+	if commands := clientCommands(r); commands.ServesPrefect() && !p.GetIsPaused() && p.GetStatus() != orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY {
+		v.Panels = slices.Insert(v.Panels, 0, panel{Title: "Start a worker", Command: commands.Worker(p.GetName())})
 	}
 	if len(p.GetBaseJobTemplate()) > 2 {
 		v.Panels = append(v.Panels, panel{Title: "Base job template", Body: show.JSON(p.GetBaseJobTemplate())})
