@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks/internal/deliveries"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
 )
@@ -85,11 +86,13 @@ func lingeringClose(w http.ResponseWriter, r *http.Request) {
 }
 
 // challenge decides for a 401 that names what is missing: a key of the service account, its role, or a signature.
-func (h *Hooks) challenge(err error) decision {
-	end := h.refuse(http.StatusUnauthorized)
-	if !h.cfg.UniformErrors {
+func (d *delivery) challenge(err error) decision {
+	end := d.refuse(http.StatusUnauthorized)
+	if !d.cfg.UniformErrors {
 		challenge := "Bearer"
 		switch {
+		case errors.Is(err, verify.ErrUnproven) && d.hook.GetVerification().GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_BASIC:
+			challenge = `Basic realm="webhook", charset="UTF-8"`
 		case errors.Is(err, verify.ErrUnproven):
 			challenge = "Signature"
 		case errors.Is(err, errNoRole): // The key is valid, so its holder may know what is missing (RFC 6750, section 3.1).

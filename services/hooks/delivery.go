@@ -64,7 +64,7 @@ func (d *delivery) run() decision {
 	if err := d.guards.Admit(d.guard, d.definitions.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
 		return d.notAdmitted(ctx, err)
 	}
-	if answer := d.request.TokenHandshake(d.guard.Handshakes()); answer != nil {
+	if answer := d.request.HeaderHandshake(d.guard.Handshakes()); answer != nil {
 		return handshake(answer)
 	}
 	if !d.request.ClaimsHandshake() {

@@ -62,3 +62,25 @@ func TestCloudEventsHandshake(t *testing.T) {
 	}
 	w.none()
 }
+
+// TestHandshakesWithoutABody: Okta's challenge and a HEAD request are answered if the webhook asks for it, before methods and credential.
+func TestHandshakesWithoutABody(t *testing.T) {
+	t.Parallel()
+	const challenge = "X-Okta-Verification-Challenge"
+	w := newWorld(t)
+	hook := func(handshakes ...orchv1.WebhookHandshake) *orchv1.WebhookDefinition {
+		return &orchv1.WebhookDefinition{
+			Template: "{% broken", Handshakes: handshakes, Methods: []orchv1.WebhookMethod{orchv1.WebhookMethod_WEBHOOK_METHOD_POST},
+		}
+	}
+	w.put(slug, hook())
+	require.Equal(t, http.StatusMethodNotAllowed, w.do("GET", slug, "", challenge, "word").status)
+	require.Equal(t, http.StatusMethodNotAllowed, w.do("HEAD", slug, "").status)
+	w.put(slug, hook(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_OKTA, orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_HEAD))
+	require.Eventually(t, func() bool { return w.do("HEAD", slug, "").status == http.StatusOK }, waitTime, tick)
+	got := w.do("GET", slug, "", challenge, `a "word"`)
+	require.Equal(t, http.StatusOK, got.status)
+	require.Equal(t, "application/json", got.header.Get("Content-Type"))
+	require.JSONEq(t, `{"verification": "a \"word\""}`, got.body)
+	require.Equal(t, http.StatusMethodNotAllowed, w.do("GET", slug, "").status, "no challenge")
+}

@@ -24,6 +24,7 @@ func TestSecretsAreShownNowhere(t *testing.T) {
 	w := newWorld(t, keyed)
 	log := w.journal()
 	const bare = "Q2FuYXJ5LXNlY3JldC0wMTIzNDU2Nzg5"
+	const publicKey = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEd4EqGL3R6iOIgucnGOEfOIvn6CLvROGrwxdFjLfsfkEvPZjsLNPLR68mwwHhnJe80aRsFQ4WpaJzOszHmvib2g=="
 	now := time.Now().UTC().Format(time.RFC3339)
 	type sender struct {
 		secret string
@@ -41,6 +42,13 @@ func TestSecretsAreShownNowhere(t *testing.T) {
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_SHOPIFY:           {bare, []string{"X-Shopify-Hmac-Sha256", bare}, http.StatusUnauthorized},
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:         {bare, []string{"X-PagerDuty-Signature", "v1=" + bare}, http.StatusUnauthorized},
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO:            {bare, []string{"X-Twilio-Signature", bare}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_CALENDLY:          {bare, []string{"Calendly-Webhook-Signature", "t=" + now + ",v1=" + bare}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_CLOUDFLARE_STREAM: {bare, []string{"Webhook-Signature", "time=" + now + ",sig1=" + bare}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_BOX:               {bare, []string{"BOX-SIGNATURE-PRIMARY", bare, "BOX-DELIVERY-TIMESTAMP", now}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_LINEAR:            {bare, []string{"Linear-Signature", bare}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_MAILGUN:           {bare, nil, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_SENDGRID:          {publicKey, []string{"X-Twilio-Email-Event-Webhook-Signature", bare, "X-Twilio-Email-Event-Webhook-Timestamp", now}, http.StatusUnauthorized},
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_BASIC:             {"ada:" + bare, []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+bare))}, http.StatusNoContent},
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN:             {bare, []string{"X-Acme-Proof", "sig " + bare}, http.StatusNoContent},
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC:              {bare, []string{"X-Acme-Proof", "sig " + bare}, http.StatusUnauthorized},
 	}

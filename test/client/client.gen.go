@@ -188,7 +188,9 @@ const (
 
 // Defines values for WebhookHandshake.
 const (
+	WebhookHandshakeHead  WebhookHandshake = "head"
 	WebhookHandshakeMeta  WebhookHandshake = "meta"
+	WebhookHandshakeOkta  WebhookHandshake = "okta"
 	WebhookHandshakeSlack WebhookHandshake = "slack"
 	WebhookHandshakeSns   WebhookHandshake = "sns"
 )
@@ -213,10 +215,17 @@ const (
 
 // Defines values for WebhookScheme.
 const (
+	WebhookSchemeBasic            WebhookScheme = "basic"
+	WebhookSchemeBox              WebhookScheme = "box"
+	WebhookSchemeCalendly         WebhookScheme = "calendly"
+	WebhookSchemeCloudflareStream WebhookScheme = "cloudflare-stream"
 	WebhookSchemeGithub           WebhookScheme = "github"
 	WebhookSchemeGitlab           WebhookScheme = "gitlab"
 	WebhookSchemeHmac             WebhookScheme = "hmac"
+	WebhookSchemeLinear           WebhookScheme = "linear"
+	WebhookSchemeMailgun          WebhookScheme = "mailgun"
 	WebhookSchemePagerduty        WebhookScheme = "pagerduty"
+	WebhookSchemeSendgrid         WebhookScheme = "sendgrid"
 	WebhookSchemeShopify          WebhookScheme = "shopify"
 	WebhookSchemeSlack            WebhookScheme = "slack"
 	WebhookSchemeSns              WebhookScheme = "sns"
@@ -2440,7 +2449,7 @@ type WebhookRateLimit struct {
 	Seconds *int64 `json:"seconds,omitempty"`
 }
 
-// WebhookScheme WebhookScheme is the form of a signature; all except gitlab, token, twilio and sns sign the body's bytes.
+// WebhookScheme WebhookScheme is how senders prove requests; all except gitlab, token, basic, mailgun, twilio and sns sign the body's bytes.
 type WebhookScheme string
 
 // WebhookUndefined WebhookUndefined is what a template does with a missing value.

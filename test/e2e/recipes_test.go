@@ -4,10 +4,17 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +66,7 @@ func TestRecipes(t *testing.T) {
 			status, err := c.get(t.Context(), o.API()+"/webhooks/presets", &recipes)
 			require.NoError(t, err)
 			require.Equal(t, http.StatusOK, status)
-			require.Len(t, recipes, 14)
+			require.Len(t, recipes, 31)
 			for _, r := range recipes {
 				t.Run(r.Name, func(t *testing.T) {
 					if r.Name == "sns" {
@@ -77,40 +84,47 @@ func TestRecipes(t *testing.T) {
 func (r recipe) prove(t *testing.T, o *Orch, c *Client) {
 	r.Webhook["name"] = "recipe-" + r.Name
 	verification, signs := r.Webhook["verification"].(map[string]any)
+	scheme := verification["scheme"]
+	secret, stranger := recipeSecret, strangerSecret
+	switch scheme {
+	case "basic":
+		secret, stranger = "ada:"+secret, "ada:"+stranger
+	case "sendgrid":
+		secret, stranger = keyPair(t), keyPair(t)
+	}
 	if signs {
-		verification["secrets"] = []string{recipeSecret}
+		verification["secrets"] = []string{publicPart(t, secret)}
 	}
 	var hook hooked
 	status, err := c.post(t.Context(), o.API()+"/webhooks/", r.Webhook, &hook)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusCreated, status)
 	id := uuid.NewString()
-	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body))
+	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, secret, id, time.Now(), r.Sample.Body))
 	require.Eventually(t, func() bool { return r.count(t, o, c, hook) == 1 }, startTimeout, 10*time.Millisecond)
 	if !signs {
 		return
 	}
-	require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, strangerSecret, id, time.Now(), r.Sample.Body), "another secret")
+	require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, stranger, id, time.Now(), r.Sample.Body), "another secret")
 	// The log has the first refusal of a minute at once, and the others when the minute ends.
 	require.Eventually(t, func() bool { return r.refused(t, o, c, hook) == 1 }, startTimeout, 10*time.Millisecond, "the log has it")
-	scheme := verification["scheme"]
-	if scheme != "gitlab" && scheme != "token" { // These carry the secret and sign nothing.
+	if !slices.Contains([]any{"gitlab", "token", "basic"}, scheme) { // These carry the secret and sign nothing.
 		tampered := func(request *http.Request) {
 			request.Body = http.NoBody
 			request.ContentLength = 0
 		}
-		require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body, tampered), "another body")
+		require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, secret, id, time.Now(), r.Sample.Body, tampered), "another body")
 	}
-	if slices.Contains([]any{"stripe", "slack", "standard-webhooks"}, scheme) {
-		require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, recipeSecret, id, time.Now().Add(-time.Hour), r.Sample.Body), "an old timestamp")
+	if slices.Contains([]any{"stripe", "slack", "standard-webhooks", "box", "calendly", "cloudflare-stream", "linear", "mailgun", "sendgrid"}, scheme) {
+		require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, secret, id, time.Now().Add(-time.Hour), r.Sample.Body), "an old timestamp")
 	}
-	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body), "sent again")
+	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, secret, id, time.Now(), r.Sample.Body), "sent again")
 	if r.Webhook["deduplication"] == "none" {
 		require.Eventually(t, func() bool { return r.count(t, o, c, hook) == 2 }, startTimeout, 10*time.Millisecond)
 		return
 	}
 	// Events of one workspace are stored in order: once a later one is there, the duplicate would be.
-	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, recipeSecret, id, time.Now(), r.Sample.Body), "and again")
+	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, secret, id, time.Now(), r.Sample.Body), "and again")
 	require.Equal(t, 1, r.count(t, o, c, hook))
 }
 
@@ -149,22 +163,28 @@ func (r recipe) send(t *testing.T, c *Client, hook hooked, secret, id string, at
 	t.Helper()
 	target, err := url.Parse(hook.URL)
 	require.NoError(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), r.Sample.Method, hook.URL, bytes.NewReader([]byte(body)))
+	signed := &receive.Request{
+		Method: r.Sample.Method, Raw: []byte(body), URI: target.RequestURI(),
+		Header: []receive.Field{{Name: "content-type", Value: r.Sample.Headers["Content-Type"]}, {Name: "host", Value: target.Host}},
+	}
+	var fields []receive.Field
+	if len(hook.Verification) > 0 && string(hook.Verification) != "null" {
+		config := &orchv1.WebhookVerification{}
+		require.NoError(t, restjson.Unmarshal(hook.Verification, config))
+		if config.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_SENDGRID {
+			fields = signECDSA(t, secret, signed.Raw, at)
+		} else {
+			fields, err = verify.Sign(config, secret, signed, id, at)
+			require.NoError(t, err)
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), r.Sample.Method, hook.URL, bytes.NewReader(signed.Raw))
 	require.NoError(t, err)
 	for name, value := range r.Sample.Headers {
 		request.Header.Set(name, value)
 	}
-	if len(hook.Verification) > 0 && string(hook.Verification) != "null" {
-		config := &orchv1.WebhookVerification{}
-		require.NoError(t, restjson.Unmarshal(hook.Verification, config))
-		fields, err := verify.Sign(config, secret, &receive.Request{
-			Method: r.Sample.Method, Raw: []byte(body), URI: target.RequestURI(),
-			Header: []receive.Field{{Name: "content-type", Value: r.Sample.Headers["Content-Type"]}, {Name: "host", Value: target.Host}},
-		}, id, at)
-		require.NoError(t, err)
-		for _, f := range fields {
-			request.Header.Set(f.Name, f.Value)
-		}
+	for _, f := range fields {
+		request.Header.Set(f.Name, f.Value)
 	}
 	for _, apply := range change {
 		apply(request)
@@ -172,6 +192,48 @@ func (r recipe) send(t *testing.T, c *Client, hook hooked, secret, id string, at
 	status, err := c.do(request, nil)
 	require.NoError(t, err)
 	return status
+}
+
+// keyPair returns a private key as a sender of ECDSA signatures has it.
+func keyPair(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	return string(der)
+}
+
+// parseKeyPair returns the private key of keyPair; nil for another secret.
+func parseKeyPair(secret string) *ecdsa.PrivateKey {
+	key, _ := x509.ParsePKCS8PrivateKey([]byte(secret))
+	private, _ := key.(*ecdsa.PrivateKey)
+	return private
+}
+
+// publicPart returns what the webhook's owner enters: the public key of a pair, or a secret as it is.
+func publicPart(t *testing.T, secret string) string {
+	t.Helper()
+	private := parseKeyPair(secret)
+	if private == nil {
+		return secret
+	}
+	der, err := x509.MarshalPKIXPublicKey(private.Public())
+	require.NoError(t, err)
+	return base64.StdEncoding.EncodeToString(der)
+}
+
+// signECDSA signs as SendGrid publishes it.
+func signECDSA(t *testing.T, secret string, body []byte, at time.Time) []receive.Field {
+	t.Helper()
+	timestamp := strconv.FormatInt(at.Unix(), 10)
+	digest := sha256.Sum256(append([]byte(timestamp), body...))
+	signature, err := ecdsa.SignASN1(rand.Reader, parseKeyPair(secret), digest[:])
+	require.NoError(t, err)
+	return []receive.Field{
+		{Name: "X-Twilio-Email-Event-Webhook-Timestamp", Value: timestamp},
+		{Name: "X-Twilio-Email-Event-Webhook-Signature", Value: base64.StdEncoding.EncodeToString(signature)},
+	}
 }
 
 // count returns how many events of the webhook are stored, failures excluded.

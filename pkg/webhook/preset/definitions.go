@@ -22,13 +22,18 @@ type definition struct {
 
 // verification has the JSON form of a webhook's verification, without its secrets.
 type verification struct {
-	Scheme string `json:"scheme"`
-	Header string `json:"header,omitempty"`
-	Prefix string `json:"prefix,omitempty"`
+	Scheme    string `json:"scheme"`
+	Header    string `json:"header,omitempty"`
+	Prefix    string `json:"prefix,omitempty"`
+	Digest    string `json:"digest,omitempty"`
+	Tolerance int    `json:"tolerance,omitempty"` // In seconds; 0 means the default.
 }
 
 // bearer verifies a static token in the Authorization header.
 var bearer = &verification{Scheme: "token", Header: "Authorization", Prefix: "Bearer "}
+
+// hub is the signature that Atlassian, Snyk and others send. GitHub sends it too, beside a second one with a header of its own.
+var hub = &verification{Scheme: "hmac", Header: "X-Hub-Signature", Prefix: "sha256="}
 
 // post are the methods of providers that only post. Other methods, such as the GET of a link preview, are then refused.
 var post = []string{http.MethodPost}
@@ -131,6 +136,149 @@ var definitions = []definition{
 		documentation: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
 		verification:  &verification{Scheme: "sns"},
 		handshakes:    []string{"sns"},
+		methods:       post,
+	},
+	{
+		name: "bitbucket", title: "Bitbucket",
+		description:   "Add the URL as a webhook of a repository or a workspace, in Bitbucket Cloud or Data Center, with the same secret.",
+		documentation: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/",
+		needs:         "the webhook's Secret, a text of your choice",
+		verification:  hub,
+		methods:       post,
+	},
+	{
+		name: "jira", title: "Jira",
+		description:   "Add the URL as a WebHook in the system settings, with the same secret.",
+		documentation: "https://developer.atlassian.com/cloud/jira/platform/webhooks/",
+		needs:         "the webhook's Secret, a text of your choice",
+		verification:  hub,
+		methods:       post,
+	},
+	{
+		name: "linear", title: "Linear",
+		description:   "Add the URL as a webhook in the API settings, and copy its signing secret.",
+		documentation: "https://linear.app/developers/webhooks",
+		needs:         "the webhook's signing secret, lin_wh_…",
+		verification:  &verification{Scheme: "linear", Tolerance: 60},
+		methods:       post,
+	},
+	{
+		name: "azure-devops", title: "Azure DevOps",
+		description:   "Add a service hook of type Web Hooks with the URL and a basic authentication user name and password.",
+		documentation: "https://learn.microsoft.com/en-us/azure/devops/service-hooks/services/webhooks",
+		needs:         "user name and password of the service hook, with a colon between them",
+		verification:  &verification{Scheme: "basic"},
+		deduplication: "none", // Nothing that a scheme names identifies a delivery.
+		methods:       post,
+	},
+	{
+		name: "docker-hub", title: "Docker Hub",
+		description:   "Add the URL as a webhook of a repository. Docker Hub neither signs nor authenticates: whoever knows the URL can post.",
+		documentation: "https://docs.docker.com/docker-hub/repos/manage/webhooks/",
+		methods:       post,
+	},
+	{
+		name: "snyk", title: "Snyk",
+		description:   "Create a webhook with the URL and the same secret by the API of Snyk, which then sends a ping.",
+		documentation: "https://docs.snyk.io/snyk-api/using-specific-snyk-apis/webhooks-apis/validation-and-versioning-of-payloads",
+		needs:         "the webhook's secret, a text of your choice",
+		verification:  hub,
+		methods:       post,
+	},
+	{
+		name: "sentry", title: "Sentry",
+		description:   "Create an internal integration with the URL as its webhook URL, and copy its client secret.",
+		documentation: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
+		needs:         "the integration's Client Secret",
+		verification:  &verification{Scheme: "hmac", Header: "Sentry-Hook-Signature"},
+		methods:       post,
+	},
+	{
+		name: "datadog", title: "Datadog",
+		description: "Add the URL to the Webhooks integration, with the custom header " +
+			"{\"Authorization\": \"Bearer SECRET\"} and the secret in place of SECRET.",
+		documentation: "https://docs.datadoghq.com/integrations/webhooks/",
+		needs:         "the bearer token of the custom header, a text of your choice",
+		verification:  bearer,
+		deduplication: "none", // A monitor sends its alert again on purpose.
+		methods:       post,
+	},
+	{
+		name: "grafana", title: "Grafana Alerting",
+		description:   "Add a contact point of type Webhook with the URL, and the same secret below HMAC signature, without a timestamp header.",
+		documentation: "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
+		needs:         "the Secret of the HMAC signature, a text of your choice",
+		verification:  &verification{Scheme: "hmac", Header: "X-Grafana-Alerting-Signature"},
+		deduplication: "none", // Grafana sends a notification again on purpose.
+		methods:       []string{http.MethodPost, http.MethodPut},
+	},
+	{
+		name: "cloudflare", title: "Cloudflare notifications",
+		description:   "Add the URL as a webhook destination of notifications, with the same secret.",
+		documentation: "https://developers.cloudflare.com/notifications/get-started/configure-webhooks/",
+		needs:         "the destination's Secret, a text of your choice",
+		verification:  &verification{Scheme: "token", Header: "cf-webhook-auth"},
+		deduplication: "none", // A notification has no id of its delivery.
+		methods:       post,
+	},
+	{
+		name: "cloudflare-stream", title: "Cloudflare Stream",
+		description:   "Subscribe the URL to the account's videos by the API of Stream, whose response has the secret.",
+		documentation: "https://developers.cloudflare.com/stream/manage-video-library/using-webhooks/",
+		needs:         "the secret in the response of the subscription",
+		verification:  &verification{Scheme: "cloudflare-stream"},
+		methods:       post,
+	},
+	{
+		name: "box", title: "Box",
+		description:   "Generate the signature keys of the app, then add a webhook (V2) with the URL. The secrets are the primary and the secondary key.",
+		documentation: "https://developer.box.com/guides/webhooks/v2/signatures-v2/",
+		needs:         "the app's primary signature key, and the secondary one in a second line",
+		verification:  &verification{Scheme: "box", Tolerance: 600},
+		methods:       post,
+	},
+	{
+		name: "calendly", title: "Calendly",
+		description:   "Create a webhook subscription with the URL and the same signing key by the API of Calendly.",
+		documentation: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures",
+		needs:         "the subscription's signing key",
+		verification:  &verification{Scheme: "calendly", Tolerance: 180},
+		methods:       post,
+	},
+	{
+		name: "intercom", title: "Intercom",
+		description:   "Enter the URL as the app's webhook endpoint, and subscribe to topics. The server answers the HEAD request of the check.",
+		documentation: "https://developers.intercom.com/docs/webhooks",
+		needs:         "the app's client secret",
+		verification:  &verification{Scheme: "hmac", Header: "X-Hub-Signature", Prefix: "sha1=", Digest: "sha1"},
+		handshakes:    []string{"head"},
+		methods:       post,
+	},
+	{
+		name: "mailgun", title: "Mailgun",
+		description:   "Add the URL as a webhook of a domain or the account, or as the action of a route.",
+		documentation: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
+		needs:         "the account's HTTP webhook signing key",
+		verification:  &verification{Scheme: "mailgun"},
+		methods:       post,
+	},
+	{
+		name: "sendgrid", title: "Twilio SendGrid",
+		description:   "Add the URL as an event webhook, enable its signature verification, and copy the verification key.",
+		documentation: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
+		needs:         "the Verification Key, a public key in base64",
+		verification:  &verification{Scheme: "sendgrid"},
+		methods:       post,
+	},
+	{
+		name: "okta", title: "Okta event hooks",
+		description: "Create an event hook with the URL, the authentication field Authorization and the same authentication secret. " +
+			"The server answers the verification.",
+		documentation: "https://developer.okta.com/docs/concepts/event-hooks/",
+		needs:         "the authentication secret, a text of your choice",
+		verification:  &verification{Scheme: "token", Header: "Authorization"},
+		deduplication: "none", // Nothing that a scheme names identifies a delivery.
+		handshakes:    []string{"okta"},
 		methods:       post,
 	},
 	{

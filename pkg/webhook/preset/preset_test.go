@@ -43,6 +43,7 @@ func signed(t *testing.T, config *orchv1.WebhookVerification, secret string, r *
 	t.Helper()
 	fields, err := verify.Sign(config, secret, r, "delivery-1", at)
 	require.NoError(t, err)
+	r.Wire = r.Raw // The proof may be in the body.
 	for _, f := range fields {
 		if f.Name == "Authorization" {
 			r.Authorization = f.Value
@@ -60,7 +61,7 @@ func TestPresetsOfProviders(t *testing.T) {
 	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
 		presets, err := preset.All(vocab)
 		require.NoError(t, err)
-		require.Len(t, presets, 14)
+		require.Len(t, presets, 31)
 		for _, p := range presets {
 			t.Run(fmt.Sprint(vocab, "/", p.GetName()), func(t *testing.T) {
 				t.Parallel()
@@ -73,7 +74,9 @@ func TestPresetsOfProviders(t *testing.T) {
 				require.NoError(t, restjson.Unmarshal(text, create), "POST /webhooks/ takes the fields")
 				require.Equal(t, p.GetName() == "generic", len(create.GetMethods()) == 0, "a link preview causes no event of a provider")
 				r := request(p)
-				if in := create.GetVerification(); in != nil && verify.HasSecrets(in.GetScheme()) {
+				if in := create.GetVerification(); in.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_SENDGRID {
+					require.NotEmpty(t, p.GetSecret()) // Only SendGrid can sign; see TestSignedSamples.
+				} else if in != nil && verify.HasSecrets(in.GetScheme()) {
 					require.NotEmpty(t, p.GetSecret(), "it says which secret")
 					check(t, p, in, create.GetDeduplication())
 				} else {
@@ -97,6 +100,11 @@ var wantEvents = map[string]string{
 	"github": "github.push", "gitlab": "gitlab.push", "gitlab-signed": "gitlab.push", "stripe": "stripe.invoice.paid", "slack": "slack.app_mention",
 	"shopify": "shopify.orders.create", "twilio": "twilio.message.received", "pagerduty": "pagerduty.incident.triggered",
 	"alertmanager": "alertmanager.firing", "cloudevents": "com.acme.order.paid", "eventgrid": "azure.Microsoft.Storage.BlobCreated",
+	"bitbucket": "bitbucket.repo.push", "jira": "jira.issue_updated", "linear": "linear.issue.create", "azure-devops": "azure-devops.git.push",
+	"docker-hub": "docker-hub.push", "snyk": "snyk.project_snapshot", "sentry": "sentry.issue.created", "datadog": "datadog.query_alert_monitor",
+	"grafana": "grafana.firing", "cloudflare": "cloudflare.tunnel_health_event", "cloudflare-stream": "cloudflare.stream.ready",
+	"box": "box.FILE.UPLOADED", "calendly": "calendly.invitee.created", "intercom": "intercom.conversation.user.created",
+	"mailgun": "mailgun.failed", "sendgrid": "sendgrid.delivered", "okta": "okta.user.lifecycle.create",
 	"sns": "sns.notification", "standard": "user.created", "generic": "webhook.received",
 }
 
@@ -104,6 +112,10 @@ func check(t *testing.T, p *orchv1.WebhookPreset, in *orchv1.WebhookVerification
 	t.Helper()
 	config, fieldErrors := verify.Settings(in)
 	require.Empty(t, fieldErrors)
+	secret := secret
+	if in.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_BASIC {
+		secret = "ada:" + secret
+	}
 	v, err := verify.New(config, []string{secret}, nil)
 	require.NoError(t, err)
 	first, err := v.Verify(t.Context(), signed(t, config, secret, request(p), now), now)
@@ -113,8 +125,8 @@ func check(t *testing.T, p *orchv1.WebhookPreset, in *orchv1.WebhookVerification
 	require.ErrorIs(t, err, verify.ErrUnproven, "unsigned")
 	_, err = v.Verify(t.Context(), signed(t, config, strings.ToLower(secret), request(p), now), now)
 	require.ErrorIs(t, err, verify.ErrUnproven, "another secret")
-	plain := p.GetName() == "gitlab" || in.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN
-	if !plain {
+	plain := p.GetName() == "gitlab" || in.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN || in.GetScheme() == orchv1.WebhookScheme_WEBHOOK_SCHEME_BASIC
+	if !plain && p.GetName() != "mailgun" { // Whose signature covers a token alone.
 		changed := signed(t, config, secret, request(p), now)
 		changed.Raw = append([]byte(nil), changed.Raw...)
 		changed.Raw[len(changed.Raw)-2] ^= 1
@@ -123,14 +135,14 @@ func check(t *testing.T, p *orchv1.WebhookPreset, in *orchv1.WebhookVerification
 		require.ErrorIs(t, err, verify.ErrUnproven, "a changed body")
 	}
 	switch p.GetName() {
-	case "stripe", "slack", "standard", "gitlab-signed":
+	case "stripe", "slack", "standard", "gitlab-signed", "linear", "cloudflare-stream", "box", "calendly", "mailgun":
 		_, err = v.Verify(t.Context(), signed(t, config, secret, request(p), now.Add(-time.Hour)), now)
 		require.ErrorIs(t, err, verify.ErrUnproven, "an old timestamp")
 	}
 	if by == orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_NONE {
 		return
 	}
-	again := signed(t, config, secret, request(p), now.Add(time.Minute))
+	again := signed(t, config, secret, request(p), now.Add(min(time.Minute, time.Duration(config.GetTolerance())*time.Second)))
 	second, err := v.Verify(t.Context(), again, now)
 	require.NoError(t, err)
 	hook, delivery := uuid.New(), orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // Handshakes are those that a webhook has asked for, beside the ones that are always answered.
 type Handshakes struct {
-	Slack, SNS, Meta bool
+	Slack, SNS, Meta, Okta, Head bool
 	// VerifyToken is what Meta must name; without one its handshake is not answered.
 	VerifyToken string
 }
@@ -24,6 +25,8 @@ func HandshakesOf(hook *orchv1.WebhookDefinition, verifyToken string) Handshakes
 		Slack:       has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK),
 		SNS:         has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS),
 		Meta:        has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META),
+		Okta:        has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_OKTA),
+		Head:        has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_HEAD),
 		VerifyToken: verifyToken,
 	}
 }
@@ -40,17 +43,41 @@ func echo(name, text string) *Handshake {
 	}
 }
 
-// TokenHandshake returns the answer to a handshake that proves itself by a token in its address, which is Meta's; nil when
-// the request is none.
-func (r *Request) TokenHandshake(asked Handshakes) *Handshake {
-	if !asked.Meta || r.Method != http.MethodGet || asked.VerifyToken == "" {
+// oktaChallenge is the header of Okta's handshake.
+const oktaChallenge = "X-Okta-Verification-Challenge"
+
+// HeaderHandshake returns the answer to a handshake without a body and a credential; nil when the request is none. The answer only echoes
+// the request, and Meta's needs the webhook's token.
+func (r *Request) HeaderHandshake(asked Handshakes) *Handshake {
+	switch {
+	case asked.Head && r.Method == http.MethodHead:
+		return &Handshake{Name: "head"}
+	case asked.Okta && r.Method == http.MethodGet:
+		if answer := r.oktaHandshake(); answer != nil {
+			return answer
+		}
+	}
+	if asked.Meta && r.Method == http.MethodGet && asked.VerifyToken != "" {
+		return r.metaHandshake(asked.VerifyToken)
+	}
+	return nil
+}
+
+func (r *Request) oktaHandshake() *Handshake {
+	challenge := r.Get(strings.ToLower(oktaChallenge))
+	answer, err := json.Marshal(map[string]string{"verification": challenge})
+	if challenge == "" || err != nil {
 		return nil
 	}
+	return &Handshake{Name: "okta", Header: http.Header{"Content-Type": {"application/json"}}, Body: answer}
+}
+
+func (r *Request) metaHandshake(verifyToken string) *Handshake {
 	query := map[string]string{}
 	for _, p := range ParseQuery(r.Query) {
 		query[p.Key] = p.Value
 	}
-	sent, want := sha256.Sum256([]byte(query["hub.verify_token"])), sha256.Sum256([]byte(asked.VerifyToken))
+	sent, want := sha256.Sum256([]byte(query["hub.verify_token"])), sha256.Sum256([]byte(verifyToken))
 	if query["hub.mode"] != "subscribe" || query["hub.challenge"] == "" || subtle.ConstantTimeCompare(sent[:], want[:]) == 0 {
 		return nil
 	}

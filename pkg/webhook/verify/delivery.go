@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
 	"strings"
@@ -81,6 +82,12 @@ func deliveryName(scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request)
 		return firstOf(named(signedObject(r).Text("id")), contentName(proof, r))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK:
 		return firstOf(named(signedObject(r).Text("event_id")), contentName(proof, r))
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_BOX: // The header's id changes when Box sends again.
+		return firstOf(named(signedObject(r).Text("id")), contentName(proof, r))
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_CALENDLY, orchv1.WebhookScheme_WEBHOOK_SCHEME_CLOUDFLARE_STREAM,
+		orchv1.WebhookScheme_WEBHOOK_SCHEME_SENDGRID: // Each attempt has a timestamp of its own, and the body no id.
+		digest := sha256.Sum256(r.Wire)
+		return named(hex.EncodeToString(digest[:]))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
 		return firstOf(named(signedObject(r).Object("event").Text("id")), contentName(proof, r))
 	}

@@ -5,7 +5,7 @@
 //	                └──────────────────────────┴── ErrUnproven ───────────────────┘                         ▼
 //	                                                                                    deduplication ──▶ event id
 //
-// Every scheme except gitlab, token and sns is an HMAC; they differ in their headers and in the signed content:
+// Every scheme except gitlab, token, basic, sendgrid and sns is an HMAC; they differ in their headers and in the signed content:
 //
 //	scheme             signature                                      signed                    delivery id
 //	github             X-Hub-Signature-256: sha256=<hex>              body                      X-GitHub-Delivery
@@ -16,6 +16,13 @@
 //	shopify            X-Shopify-Hmac-Sha256: <base64>                body                      X-Shopify-Webhook-Id
 //	pagerduty          X-PagerDuty-Signature: v1=<hex>,v1=…            body                      event.id in the body
 //	twilio             X-Twilio-Signature: <base64>                   URL and sorted form       I-Twilio-Idempotency-Token
+//	calendly           Calendly-Webhook-Signature: t=…,v1=<hex>       t.body                    the body
+//	cloudflare-stream  Webhook-Signature: time=…,sig1=<hex>           time.body                 the body
+//	box                BOX-SIGNATURE-PRIMARY, -SECONDARY: <base64>    body and timestamp        id in the body
+//	linear             Linear-Signature: <hex>                        body, with its timestamp  Linear-Delivery
+//	mailgun            signature in the body: <hex>                   timestamp and token       the token
+//	sendgrid           X-Twilio-Email-Event-…-Signature: ECDSA        timestamp and body        the body
+//	basic              Authorization: Basic <base64>                  nothing                   none
 //	token              as configured: the secret behind a prefix      nothing                   as configured
 //	hmac               as configured                                  as configured             as configured
 //	sns                Signature in the body: RSA, by certificate     named fields of the body  MessageId

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"strings"
+	"time"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -17,7 +18,7 @@ import (
 // claim is the unverified content of a request's headers.
 type claim struct {
 	signatures []string // As the header has them, without prefix.
-	timestamp  string   // Unix seconds; empty where the scheme has none.
+	timestamp  string   // As the request has it; empty where the scheme has none.
 	id         string   // Empty if there is none.
 }
 
@@ -39,8 +40,20 @@ type scheme struct {
 	signsID bool
 	// timed means that the claim must have a recent timestamp.
 	timed bool
-	// plain means that the header carries the secret itself.
+	// formatTime writes a timestamp; nil means Unix seconds.
+	formatTime func(at time.Time) string
+	// plain means that the header carries the key itself.
 	plain bool
+	// complete adds to the claim what the body has; nil if the header has everything.
+	complete func(r *receive.Request, c *claim) error
+	// stamp puts a claim into the body of a request that is signed; nil for a claim that is in the header.
+	stamp func(body []byte, c claim) ([]byte, error)
+	// detached means that the signature does not cover the body.
+	detached bool
+	// publicKey means that the secret is the sender's public key, so only the sender can sign.
+	publicKey bool
+	// secretForm says which secrets have a key, for the webhook's owner.
+	secretForm string
 	// certified means that the provider signs with a certificate, so the webhook has no secret. See certified.go.
 	certified bool
 }
@@ -145,15 +158,18 @@ func schemeOf(v *orchv1.WebhookVerification) (scheme, error) {
 		sha.claim, sha.encoding = header("X-Shopify-Hmac-Sha256", ""), inBase64
 		sha.fields = proof("X-Shopify-Hmac-Sha256: {signature}", shopifyID+": {id}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STRIPE:
-		sha.claim, sha.timed = stripeClaim, true
-		sha.content = func(c claim) (string, string) { return c.timestamp + ".", "" }
-		sha.fields = proof("Stripe-Signature: t={timestamp},v1={signature}")
+		return timestamped(sha, "Stripe-Signature", "t", "v1"), nil
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_CALENDLY:
+		return timestamped(sha, "Calendly-Webhook-Signature", "t", "v1"), nil
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_CLOUDFLARE_STREAM:
+		return timestamped(sha, "Webhook-Signature", "time", "sig1"), nil
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SLACK:
 		sha.claim, sha.timed = slackClaim, true
 		sha.content = func(c claim) (string, string) { return "v0:" + c.timestamp + ":", "" }
 		sha.fields = proof("X-Slack-Signature: v0={signature}", "X-Slack-Request-Timestamp: {timestamp}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS:
 		sha.claim, sha.signsID, sha.timed, sha.encoding, sha.key = standardClaim, true, true, inBase64, standardKey
+		sha.secretForm = "a secret of standard-webhooks is whsec_ and base64"
 		sha.content = func(c claim) (string, string) { return c.id + "." + c.timestamp + ".", "" }
 		sha.fields = proof("webhook-id: {id}", "webhook-timestamp: {timestamp}", "webhook-signature: v1,{signature}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
@@ -164,6 +180,17 @@ func schemeOf(v *orchv1.WebhookVerification) (scheme, error) {
 		sha.fields = proof("X-Twilio-Signature: {signature}", twilioID+": {id}")
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_TOKEN:
 		sha.claim, sha.plain, sha.fields = tokenClaim(v), true, configuredFields(v)
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_BASIC:
+		sha.claim, sha.plain, sha.key = authorization("Basic "), true, basicKey
+		sha.fields, sha.secretForm = proof("Authorization: Basic {signature}"), "a secret of basic is a user name, a colon and a password"
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_BOX:
+		return box(sha), nil
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_LINEAR:
+		return linear(sha), nil
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_MAILGUN:
+		return mailgun(sha), nil
+	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SENDGRID:
+		return sendgrid(sha), nil
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC:
 		return hmacScheme(v)
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_SNS:
@@ -174,22 +201,28 @@ func schemeOf(v *orchv1.WebhookVerification) (scheme, error) {
 	return sha, nil
 }
 
-// stripeClaim parses "t=1492774577,v1=5257a8…,v1=…,v0=…".
-func stripeClaim(r *receive.Request) (claim, error) {
-	value := r.Get("stripe-signature")
-	if value == "" {
-		return claim{}, missing("Stripe-Signature")
-	}
-	var c claim
-	for part := range strings.SplitSeq(value, ",") {
-		switch name, text, _ := strings.Cut(strings.TrimSpace(part), "="); name {
-		case "t":
-			c.timestamp = text
-		case "v1":
-			c.signatures = append(c.signatures, text)
+// timestamped completes a scheme whose header names the time and the signatures, such as "t=1492774577,v1=5257a8…,v1=…,v0=…".
+func timestamped(s scheme, header, timestamp, signature string) scheme {
+	s.timed = true
+	s.claim = func(r *receive.Request) (claim, error) {
+		value := r.Get(strings.ToLower(header))
+		if value == "" {
+			return claim{}, missing(header)
 		}
+		var c claim
+		for part := range strings.SplitSeq(value, ",") {
+			switch name, text, _ := strings.Cut(strings.TrimSpace(part), "="); name {
+			case timestamp:
+				c.timestamp = text
+			case signature:
+				c.signatures = append(c.signatures, text)
+			}
+		}
+		return c, nil
 	}
-	return c, nil
+	s.content = func(c claim) (string, string) { return c.timestamp + ".", "" }
+	s.fields = proof(header + ": " + timestamp + "={timestamp}," + signature + "={signature}")
+	return s
 }
 
 func slackClaim(r *receive.Request) (claim, error) {
@@ -245,6 +278,14 @@ func standardKey(secret string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a secret of standard-webhooks must be base64 after whsec_", ErrInvalid)
 	}
 	return key, nil
+}
+
+// basicKey is the credential of RFC 7617.
+func basicKey(secret string) ([]byte, error) {
+	if user, _, ok := strings.Cut(secret, ":"); !ok || user == "" {
+		return nil, fmt.Errorf("%w: a secret of basic lacks a user name or a colon", ErrInvalid)
+	}
+	return []byte(base64.StdEncoding.EncodeToString([]byte(secret))), nil
 }
 
 // hmacScheme returns the scheme that a webhook's settings define.

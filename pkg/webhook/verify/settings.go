@@ -144,8 +144,8 @@ func CheckSecrets(v *orchv1.WebhookVerification, secrets []string) map[int]strin
 	for i, secret := range secrets {
 		switch key, err := s.key(secret); {
 		case err != nil:
-			fieldErrors[i] = "a secret of standard-webhooks is whsec_ and base64"
-		case len(bytes.TrimPrefix(key, []byte(standardPrefix))) < minSecret:
+			fieldErrors[i] = s.secretForm
+		case min(len(secret), len(bytes.TrimPrefix(key, []byte(standardPrefix)))) < minSecret:
 			fieldErrors[i] = fmt.Sprintf("a secret has at least %d bytes, decoded and without its prefix", minSecret)
 		}
 	}

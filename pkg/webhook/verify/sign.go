@@ -12,22 +12,26 @@ import (
 )
 
 // Sign returns the header fields with which a sender proves a request: those of the signature, of the time and of the
-// delivery id. It needs the request's body, and for twilio its Host and URI. The error wraps ErrInvalid.
+// delivery id. It needs the request's body, and for twilio its Host and URI. Of a scheme whose proof is in the body, it replaces r.Raw.
+// The error wraps ErrInvalid.
 func Sign(config *orchv1.WebhookVerification, secret string, r *receive.Request, id string, at time.Time) ([]receive.Field, error) {
 	s, err := schemeOf(config)
 	if err != nil {
 		return nil, err
 	}
-	if s.certified {
+	if s.certified || s.publicKey {
 		return nil, fmt.Errorf("%w: only the provider can sign by this scheme, with its private key", ErrInvalid)
 	}
-	c := claim{id: id, timestamp: strconv.FormatInt(at.Unix(), 10)}
-	value := secret
+	c := claim{id: id, timestamp: s.timestamp(at)}
+	key, err := s.key(secret)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stampBody(r, c); err != nil {
+		return nil, err
+	}
+	value := string(key)
 	if !s.plain {
-		key, err := s.key(secret)
-		if err != nil {
-			return nil, err
-		}
 		texts := s.texts(r, r.Raw, c)
 		if len(texts) == 0 {
 			return nil, fmt.Errorf("%w: the scheme cannot sign this request", ErrInvalid)
@@ -37,7 +41,28 @@ func Sign(config *orchv1.WebhookVerification, secret string, r *receive.Request,
 		value = s.encoding.encode(mac.Sum(nil))
 	}
 	c.signatures = []string{value}
+	if s.detached {
+		if err := s.stampBody(r, c); err != nil {
+			return nil, err
+		}
+	}
 	return s.fields(c), nil
+}
+
+// stampBody puts a claim into the body of a request, where the scheme has it there.
+func (s scheme) stampBody(r *receive.Request, c claim) (err error) {
+	if s.stamp != nil {
+		r.Raw, err = s.stamp(r.Raw, c)
+	}
+	return err
+}
+
+// timestamp returns the text of a time as the scheme has it, which are Unix seconds unless it says otherwise.
+func (s scheme) timestamp(at time.Time) string {
+	if s.formatTime != nil {
+		return s.formatTime(at)
+	}
+	return strconv.FormatInt(at.Unix(), 10)
 }
 
 // proof returns the fields of a scheme by their lines, each a name, a colon and a value with {signature}, {id} and {timestamp}.

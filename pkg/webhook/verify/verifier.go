@@ -99,7 +99,7 @@ func (v *Verifier) claim(r *receive.Request, now time.Time) (claim, error) {
 	if err != nil {
 		return claim{}, err
 	}
-	if v.scheme.timed {
+	if v.scheme.timed && v.scheme.complete == nil {
 		if err := v.fresh(c.timestamp, now); err != nil {
 			return claim{}, err
 		}
@@ -108,6 +108,17 @@ func (v *Verifier) claim(r *receive.Request, now time.Time) (claim, error) {
 		return c, v.compare(c)
 	}
 	return c, nil
+}
+
+// complete adds what the body has to a claim, and checks its time.
+func (v *Verifier) complete(r *receive.Request, c *claim, now time.Time) error {
+	if v.scheme.complete == nil {
+		return nil
+	}
+	if err := v.scheme.complete(r, c); err != nil {
+		return err
+	}
+	return v.fresh(c.timestamp, now)
 }
 
 // Waits reports whether Verify may wait for the certificate of a provider.
@@ -125,6 +136,9 @@ func (v *Verifier) Verify(ctx context.Context, r *receive.Request, now time.Time
 	case v.scheme.plain:
 		return Proof{ID: c.id, Content: sha256.Sum256(r.Wire)}, nil
 	}
+	if err := v.complete(r, &c, now); err != nil {
+		return Proof{}, err
+	}
 	if proof, ok := v.signed(r, r.Wire, c); ok {
 		return proof, nil
 	}
@@ -139,15 +153,17 @@ func (v *Verifier) Verify(ctx context.Context, r *receive.Request, now time.Time
 // millisecondsFrom is the smallest number that means a timestamp in milliseconds, which some senders use.
 const millisecondsFrom = 20_000_000_000
 
-// fresh checks a timestamp, in Unix seconds or milliseconds.
+// fresh checks a timestamp, in Unix seconds, in milliseconds, or of RFC 3339.
 func (v *Verifier) fresh(text string, now time.Time) error {
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return fmt.Errorf("%w: its timestamp is not a number of seconds", ErrUnproven)
+	at, err := time.Parse(time.RFC3339, text)
+	if seconds, notNumber := strconv.ParseInt(text, 10, 64); notNumber == nil {
+		at, err = time.Unix(seconds, 0), nil
+		if seconds >= millisecondsFrom {
+			at = time.UnixMilli(seconds)
+		}
 	}
-	at := time.Unix(seconds, 0)
-	if seconds >= millisecondsFrom {
-		at = time.UnixMilli(seconds)
+	if err != nil {
+		return fmt.Errorf("%w: its timestamp is neither a number of seconds nor of RFC 3339", ErrUnproven)
 	}
 	if at.Before(now.Add(-v.tolerance)) || at.After(now.Add(v.tolerance)) {
 		return fmt.Errorf("%w: its timestamp is more than %s from now", ErrUnproven, v.tolerance)
@@ -177,6 +193,9 @@ type signedText struct {
 
 // texts returns what a sender may have signed: one text, unless the scheme has alternatives.
 func (s scheme) texts(r *receive.Request, body []byte, c claim) []signedText {
+	if s.detached {
+		body = nil
+	}
 	if s.alternatives == nil {
 		before, after := s.content(c)
 		return []signedText{{before, body, after}}
@@ -209,15 +228,24 @@ func (v *Verifier) signed(r *receive.Request, body []byte, c claim) (Proof, bool
 func (v *Verifier) covers(text signedText, c claim) bool {
 	good := false
 	for _, key := range v.keys {
-		mac := hmac.New(v.scheme.digest, key)
-		text.writeTo(mac)
-		sum := mac.Sum(nil)
+		valid := v.scheme.check(key, text)
 		for _, encoded := range c.signatures {
 			signature, err := v.scheme.encoding.decode(encoded)
-			good = hmac.Equal(signature, sum) && err == nil || good
+			good = valid(signature) && err == nil || good
 		}
 	}
 	return good
+}
+
+// check returns the check of signatures of a text with a key.
+func (s scheme) check(key []byte, text signedText) func(signature []byte) bool {
+	if s.publicKey {
+		return verifyECDSA(key, text)
+	}
+	mac := hmac.New(s.digest, key)
+	text.writeTo(mac)
+	sum := mac.Sum(nil)
+	return func(signature []byte) bool { return hmac.Equal(signature, sum) }
 }
 
 // algorithms are the names of HMACs by their length in bytes.
@@ -226,15 +254,19 @@ var algorithms = map[int]string{sha1.Size: "HMAC-SHA1", sha256.Size: "HMAC-SHA25
 // explain describes the check of a signature for the webhook's owner: the algorithm, lengths and counts, no values.
 func (v *Verifier) explain(r *receive.Request, c claim) string {
 	size := v.scheme.digest().Size()
+	algorithm, form := algorithms[size], fmt.Sprintf("the %d bytes of %s", size, algorithms[size])
+	if v.scheme.publicKey {
+		algorithm, form = "ECDSA-SHA256", "a signature of ECDSA-SHA256" // Whose length varies.
+	}
 	readable := 0
 	for _, text := range c.signatures {
-		if signature, err := v.scheme.encoding.decode(text); err == nil && len(signature) == size {
+		if signature, err := v.scheme.encoding.decode(text); err == nil && (len(signature) == size || v.scheme.publicKey) {
 			readable++
 		}
 	}
 	if readable == 0 {
-		return fmt.Sprintf("none of %d signatures decodes from %s to the %d bytes of %s", len(c.signatures), v.scheme.encoding.name, size, algorithms[size])
+		return fmt.Sprintf("none of %d signatures decodes from %s to %s", len(c.signatures), v.scheme.encoding.name, form)
 	}
 	return fmt.Sprintf("compared %d signatures (%s in %s) with %d secrets, over a body of %d bytes",
-		readable, algorithms[size], v.scheme.encoding.name, len(v.keys), len(r.Wire))
+		readable, algorithm, v.scheme.encoding.name, len(v.keys), len(r.Wire))
 }

@@ -5799,8 +5799,12 @@ func Of(fullName string) string {
 		return "The request fails with status 400, as one whose template fails."
 	case "orch.v1.WEBHOOK_FILTER_ERROR_FILTERED":
 		return "The request is filtered: it gets 204 and causes no event. The delivery log has the error."
+	case "orch.v1.WEBHOOK_HANDSHAKE_HEAD":
+		return "Returns 200 to a HEAD request, by which Intercom, Trello and others check the address."
 	case "orch.v1.WEBHOOK_HANDSHAKE_META":
 		return "Returns hub.challenge of a GET request whose hub.verify_token equals the webhook's verify_token."
+	case "orch.v1.WEBHOOK_HANDSHAKE_OKTA":
+		return "Returns X-Okta-Verification-Challenge of a GET request."
 	case "orch.v1.WEBHOOK_HANDSHAKE_SLACK":
 		return "Returns the challenge of url_verification."
 	case "orch.v1.WEBHOOK_HANDSHAKE_SNS":
@@ -5815,14 +5819,28 @@ func Of(fullName string) string {
 		return "No request arrived yet."
 	case "orch.v1.WEBHOOK_RENDERING_STAGE_REQUEST":
 		return "The webhook does not accept the request."
+	case "orch.v1.WEBHOOK_SCHEME_BASIC":
+		return "\"Authorization: Basic\", whose secret is \"user:password\"."
+	case "orch.v1.WEBHOOK_SCHEME_BOX":
+		return "BOX-SIGNATURE-PRIMARY and BOX-SIGNATURE-SECONDARY, of the body and BOX-DELIVERY-TIMESTAMP."
+	case "orch.v1.WEBHOOK_SCHEME_CALENDLY":
+		return "Calendly-Webhook-Signature, with a timestamp."
+	case "orch.v1.WEBHOOK_SCHEME_CLOUDFLARE_STREAM":
+		return "Webhook-Signature with a timestamp, as Cloudflare Stream sends it."
 	case "orch.v1.WEBHOOK_SCHEME_GITHUB":
 		return "X-Hub-Signature-256, as GitHub, Meta and others send it."
 	case "orch.v1.WEBHOOK_SCHEME_GITLAB":
 		return "X-Gitlab-Token, which holds the secret itself."
 	case "orch.v1.WEBHOOK_SCHEME_HMAC":
 		return "An HMAC configured by the other fields of the verification."
+	case "orch.v1.WEBHOOK_SCHEME_LINEAR":
+		return "Linear-Signature, of a body that contains webhookTimestamp."
+	case "orch.v1.WEBHOOK_SCHEME_MAILGUN":
+		return "The body's signature, of its timestamp and token."
 	case "orch.v1.WEBHOOK_SCHEME_PAGERDUTY":
 		return "X-PagerDuty-Signature, one or several."
+	case "orch.v1.WEBHOOK_SCHEME_SENDGRID":
+		return "X-Twilio-Email-Event-Webhook-Signature, an ECDSA signature of SendGrid; the secret is the public verification key."
 	case "orch.v1.WEBHOOK_SCHEME_SHOPIFY":
 		return "X-Shopify-Hmac-Sha256."
 	case "orch.v1.WEBHOOK_SCHEME_SLACK":
@@ -6316,7 +6334,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookReplayQuery.limit":
 		return "Maximum number of deliveries, 0 to 200; default 200."
 	case "orch.v1.WebhookScheme":
-		return "WebhookScheme is the form of a signature; all except gitlab, token, twilio and sns sign the body's bytes."
+		return "WebhookScheme is how senders prove requests; all except gitlab, token, basic, mailgun, twilio and sns sign the body's bytes."
 	case "orch.v1.WebhookService":
 		return "Webhooks receive HTTP requests and turn them into events by a Jinja2 template."
 	case "orch.v1.WebhookService.CountWebhooks":

@@ -87,7 +87,7 @@ func (WebhookHealthStatus) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{0}
 }
 
-// WebhookScheme is the form of a signature; all except gitlab, token, twilio and sns sign the body's bytes.
+// WebhookScheme is how senders prove requests; all except gitlab, token, basic, mailgun, twilio and sns sign the body's bytes.
 type WebhookScheme int32
 
 const (
@@ -114,6 +114,20 @@ const (
 	WebhookScheme_WEBHOOK_SCHEME_TWILIO WebhookScheme = 10
 	// The body's Signature, which Amazon SNS makes with the key of a certificate; there is no secret.
 	WebhookScheme_WEBHOOK_SCHEME_SNS WebhookScheme = 11
+	// "Authorization: Basic", whose secret is "user:password".
+	WebhookScheme_WEBHOOK_SCHEME_BASIC WebhookScheme = 12
+	// BOX-SIGNATURE-PRIMARY and BOX-SIGNATURE-SECONDARY, of the body and BOX-DELIVERY-TIMESTAMP.
+	WebhookScheme_WEBHOOK_SCHEME_BOX WebhookScheme = 13
+	// Calendly-Webhook-Signature, with a timestamp.
+	WebhookScheme_WEBHOOK_SCHEME_CALENDLY WebhookScheme = 14
+	// Webhook-Signature with a timestamp, as Cloudflare Stream sends it.
+	WebhookScheme_WEBHOOK_SCHEME_CLOUDFLARE_STREAM WebhookScheme = 15
+	// Linear-Signature, of a body that contains webhookTimestamp.
+	WebhookScheme_WEBHOOK_SCHEME_LINEAR WebhookScheme = 16
+	// The body's signature, of its timestamp and token.
+	WebhookScheme_WEBHOOK_SCHEME_MAILGUN WebhookScheme = 17
+	// X-Twilio-Email-Event-Webhook-Signature, an ECDSA signature of SendGrid; the secret is the public verification key.
+	WebhookScheme_WEBHOOK_SCHEME_SENDGRID WebhookScheme = 18
 )
 
 // Enum value maps for WebhookScheme.
@@ -131,6 +145,13 @@ var (
 		9:  "WEBHOOK_SCHEME_PAGERDUTY",
 		10: "WEBHOOK_SCHEME_TWILIO",
 		11: "WEBHOOK_SCHEME_SNS",
+		12: "WEBHOOK_SCHEME_BASIC",
+		13: "WEBHOOK_SCHEME_BOX",
+		14: "WEBHOOK_SCHEME_CALENDLY",
+		15: "WEBHOOK_SCHEME_CLOUDFLARE_STREAM",
+		16: "WEBHOOK_SCHEME_LINEAR",
+		17: "WEBHOOK_SCHEME_MAILGUN",
+		18: "WEBHOOK_SCHEME_SENDGRID",
 	}
 	WebhookScheme_value = map[string]int32{
 		"WEBHOOK_SCHEME_UNSPECIFIED":       0,
@@ -145,6 +166,13 @@ var (
 		"WEBHOOK_SCHEME_PAGERDUTY":         9,
 		"WEBHOOK_SCHEME_TWILIO":            10,
 		"WEBHOOK_SCHEME_SNS":               11,
+		"WEBHOOK_SCHEME_BASIC":             12,
+		"WEBHOOK_SCHEME_BOX":               13,
+		"WEBHOOK_SCHEME_CALENDLY":          14,
+		"WEBHOOK_SCHEME_CLOUDFLARE_STREAM": 15,
+		"WEBHOOK_SCHEME_LINEAR":            16,
+		"WEBHOOK_SCHEME_MAILGUN":           17,
+		"WEBHOOK_SCHEME_SENDGRID":          18,
 	}
 )
 
@@ -345,6 +373,10 @@ const (
 	WebhookHandshake_WEBHOOK_HANDSHAKE_SNS WebhookHandshake = 2
 	// Returns hub.challenge of a GET request whose hub.verify_token equals the webhook's verify_token.
 	WebhookHandshake_WEBHOOK_HANDSHAKE_META WebhookHandshake = 3
+	// Returns X-Okta-Verification-Challenge of a GET request.
+	WebhookHandshake_WEBHOOK_HANDSHAKE_OKTA WebhookHandshake = 4
+	// Returns 200 to a HEAD request, by which Intercom, Trello and others check the address.
+	WebhookHandshake_WEBHOOK_HANDSHAKE_HEAD WebhookHandshake = 5
 )
 
 // Enum value maps for WebhookHandshake.
@@ -354,12 +386,16 @@ var (
 		1: "WEBHOOK_HANDSHAKE_SLACK",
 		2: "WEBHOOK_HANDSHAKE_SNS",
 		3: "WEBHOOK_HANDSHAKE_META",
+		4: "WEBHOOK_HANDSHAKE_OKTA",
+		5: "WEBHOOK_HANDSHAKE_HEAD",
 	}
 	WebhookHandshake_value = map[string]int32{
 		"WEBHOOK_HANDSHAKE_UNSPECIFIED": 0,
 		"WEBHOOK_HANDSHAKE_SLACK":       1,
 		"WEBHOOK_HANDSHAKE_SNS":         2,
 		"WEBHOOK_HANDSHAKE_META":        3,
+		"WEBHOOK_HANDSHAKE_OKTA":        4,
+		"WEBHOOK_HANDSHAKE_HEAD":        5,
 	}
 )
 
@@ -6037,7 +6073,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x1dWEBHOOK_HEALTH_STATUS_HEALTHY\x10\x02\x1a\v\xda\xf3\x18\ahealthy\x12.\n" +
 	"\x1dWEBHOOK_HEALTH_STATUS_FAILING\x10\x03\x1a\v\xda\xf3\x18\afailing\x12,\n" +
 	"\x1cWEBHOOK_HEALTH_STATUS_SILENT\x10\x04\x1a\n" +
-	"\xda\xf3\x18\x06silent*\xec\x03\n" +
+	"\xda\xf3\x18\x06silent*\x95\x06\n" +
 	"\rWebhookScheme\x12\x1e\n" +
 	"\x1aWEBHOOK_SCHEME_UNSPECIFIED\x10\x00\x12%\n" +
 	"\x15WEBHOOK_SCHEME_GITHUB\x10\x01\x1a\n" +
@@ -6055,7 +6091,15 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x15WEBHOOK_SCHEME_TWILIO\x10\n" +
 	"\x1a\n" +
 	"\xda\xf3\x18\x06twilio\x12\x1f\n" +
-	"\x12WEBHOOK_SCHEME_SNS\x10\v\x1a\a\xda\xf3\x18\x03sns*\xa0\x01\n" +
+	"\x12WEBHOOK_SCHEME_SNS\x10\v\x1a\a\xda\xf3\x18\x03sns\x12#\n" +
+	"\x14WEBHOOK_SCHEME_BASIC\x10\f\x1a\t\xda\xf3\x18\x05basic\x12\x1f\n" +
+	"\x12WEBHOOK_SCHEME_BOX\x10\r\x1a\a\xda\xf3\x18\x03box\x12)\n" +
+	"\x17WEBHOOK_SCHEME_CALENDLY\x10\x0e\x1a\f\xda\xf3\x18\bcalendly\x12;\n" +
+	" WEBHOOK_SCHEME_CLOUDFLARE_STREAM\x10\x0f\x1a\x15\xda\xf3\x18\x11cloudflare-stream\x12%\n" +
+	"\x15WEBHOOK_SCHEME_LINEAR\x10\x10\x1a\n" +
+	"\xda\xf3\x18\x06linear\x12'\n" +
+	"\x16WEBHOOK_SCHEME_MAILGUN\x10\x11\x1a\v\xda\xf3\x18\amailgun\x12)\n" +
+	"\x17WEBHOOK_SCHEME_SENDGRID\x10\x12\x1a\f\xda\xf3\x18\bsendgrid*\xa0\x01\n" +
 	"\rWebhookDigest\x12\x1e\n" +
 	"\x1aWEBHOOK_DIGEST_UNSPECIFIED\x10\x00\x12%\n" +
 	"\x15WEBHOOK_DIGEST_SHA256\x10\x01\x1a\n" +
@@ -6072,12 +6116,14 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"!WEBHOOK_DEDUPLICATION_UNSPECIFIED\x10\x00\x12(\n" +
 	"\x1aWEBHOOK_DEDUPLICATION_NONE\x10\x01\x1a\b\xda\xf3\x18\x04none\x126\n" +
 	"!WEBHOOK_DEDUPLICATION_DELIVERY_ID\x10\x02\x1a\x0f\xda\xf3\x18\vdelivery_id\x12.\n" +
-	"\x1dWEBHOOK_DEDUPLICATION_CONTENT\x10\x03\x1a\v\xda\xf3\x18\acontent*\xa7\x01\n" +
+	"\x1dWEBHOOK_DEDUPLICATION_CONTENT\x10\x03\x1a\v\xda\xf3\x18\acontent*\xf3\x01\n" +
 	"\x10WebhookHandshake\x12!\n" +
 	"\x1dWEBHOOK_HANDSHAKE_UNSPECIFIED\x10\x00\x12&\n" +
 	"\x17WEBHOOK_HANDSHAKE_SLACK\x10\x01\x1a\t\xda\xf3\x18\x05slack\x12\"\n" +
 	"\x15WEBHOOK_HANDSHAKE_SNS\x10\x02\x1a\a\xda\xf3\x18\x03sns\x12$\n" +
-	"\x16WEBHOOK_HANDSHAKE_META\x10\x03\x1a\b\xda\xf3\x18\x04meta*\x8b\x01\n" +
+	"\x16WEBHOOK_HANDSHAKE_META\x10\x03\x1a\b\xda\xf3\x18\x04meta\x12$\n" +
+	"\x16WEBHOOK_HANDSHAKE_OKTA\x10\x04\x1a\b\xda\xf3\x18\x04okta\x12$\n" +
+	"\x16WEBHOOK_HANDSHAKE_HEAD\x10\x05\x1a\b\xda\xf3\x18\x04head*\x8b\x01\n" +
 	"\x10WebhookUndefined\x12!\n" +
 	"\x1dWEBHOOK_UNDEFINED_UNSPECIFIED\x10\x00\x12*\n" +
 	"\x19WEBHOOK_UNDEFINED_LENIENT\x10\x01\x1a\v\xda\xf3\x18\alenient\x12(\n" +

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -154,7 +153,7 @@ func checkIngestion(w *orchv1.Webhook, refuse func(text string, path ...string))
 			refuse("deduplication needs verification or a service account: an id that anyone can claim could suppress an event", "deduplication")
 		}
 	}
-	if w.ServiceAccountId != nil && strings.EqualFold(w.GetVerification().GetHeader(), "authorization") {
+	if w.ServiceAccountId != nil && slices.Contains(verify.CredentialHeaders(w.GetVerification()), "authorization") {
 		refuse("Authorization carries the key of the service account: use another header, or no service account", "verification", "header")
 	}
 	if slices.Contains(w.GetHandshakes(), orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META) && w.SealedVerifyToken == nil {

@@ -23,8 +23,12 @@ func TestTheDocumentsCommandsWork(t *testing.T) {
 	docs, err := filepath.Abs(filepath.Join("..", "..", "..", "..", "docs"))
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"secret.txt", "github-secret.txt"} {
-		require.NoError(t, os.WriteFile(name, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"), 0o600))
+	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	for name, text := range map[string]string{
+		"secret.txt": secret, "github-secret.txt": secret, "login.txt": "ada:" + secret,
+		"key.txt": "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEd4EqGL3R6iOIgucnGOEfOIvn6CLvROGrwxdFjLfsfkEvPZjsLNPLR68mwwHhnJe80aRsFQ4WpaJzOszHmvib2g==",
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(text+"\n"), 0o600))
 	}
 	executed := 0
 	for _, page := range []string{"recipes.md", "webhooks.md"} {

@@ -96,7 +96,8 @@ func (c *connection) webhookOf(ctx context.Context, argument string) (*remote.Se
 
 // schemes are the signature schemes.
 var schemes = []string{
-	"github", "gitlab", "stripe", "slack", "standard-webhooks", "shopify", "pagerduty", "twilio", "sns", "token", "hmac",
+	"github", "gitlab", "stripe", "slack", "standard-webhooks", "shopify", "pagerduty", "twilio", "sns", "token", "basic",
+	"box", "calendly", "cloudflare-stream", "linear", "mailgun", "sendgrid", "hmac",
 }
 
 // webhookFlags are the fields of a webhook that create and update set.
@@ -133,7 +134,7 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	flags.StringSliceVar(&f.topics, "topic-arn", nil, "a topic of Amazon SNS whose messages are accepted, of the scheme sns; several may be given")
 	flags.StringVar(&f.deduplication, "deduplicate", "", "what identifies a duplicate delivery: none, delivery_id or content")
 	flags.StringSliceVar(&f.allow, "allow-ip", nil, "an address or network that may post; several may be given")
-	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to respond to: slack, sns or meta; several may be given")
+	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to respond to: slack, sns, meta, okta or head; several may be given")
 	flags.BoolVar(&f.strict, "strict", false, "treat a missing value as a template error")
 	flags.StringVar(&f.filterError, "filter-error", "", "what a failing filter does with its request: fail (400) or filtered (204)")
 	flags.StringSliceVar(&f.methods, "method", nil, "a method to accept, such as POST; several may be given; all without it")

@@ -25,18 +25,18 @@ func readVerification(w webhookSummary) (*orchv1.WebhookVerification, error) {
 	return out, nil
 }
 
-// sign adds the headers by which the sender proves a request.
-func (t *trial) sign(request *http.Request, body string) error {
+// sign adds the headers by which the sender proves a request, and returns the body with the proof that it has for some schemes.
+func (t *trial) sign(request *http.Request, body string) (string, error) {
 	if t.verification == nil {
-		return nil
+		return body, nil
 	}
 	text, _, err := t.secret()
 	if err != nil {
-		return err
+		return "", err
 	}
 	secrets := secretLines(text)
 	if len(secrets) == 0 {
-		return fmt.Errorf("%w: --sign needs the secret: --secret-file or --secret; the server never shows it", errArgument)
+		return "", fmt.Errorf("%w: --sign needs the secret: --secret-file or --secret; the server never shows it", errArgument)
 	}
 	target := request.URL
 	signed := &receive.Request{
@@ -45,10 +45,10 @@ func (t *trial) sign(request *http.Request, body string) error {
 	}
 	fields, err := verify.Sign(t.verification, secrets[0], signed, uuid.NewString(), time.Now())
 	if err != nil {
-		return fmt.Errorf("sign the request: %w", err)
+		return "", fmt.Errorf("sign the request: %w", err)
 	}
 	for _, f := range fields {
 		request.Header.Set(f.Name, f.Value)
 	}
-	return nil
+	return string(signed.Raw), nil
 }

@@ -189,14 +189,15 @@ func (t *trial) send(cmd *cobra.Command, c *connection, address string) (int, er
 		target = target.JoinPath(t.path)
 	}
 	target.RawQuery = t.query
-	request, err := http.NewRequestWithContext(cmd.Context(), strings.ToUpper(t.method), target.String(), strings.NewReader(body))
+	request, err := http.NewRequestWithContext(cmd.Context(), strings.ToUpper(t.method), target.String(), nil)
 	if err != nil {
 		return 0, fmt.Errorf("make the request: %w", err)
 	}
 	request.Header = header
-	if err := t.sign(request, body); err != nil {
+	if body, err = t.sign(request, body); err != nil {
 		return 0, err
 	}
+	request.Body, request.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	client := &http.Client{Timeout: requestTimeout}
 	response, err := client.Do(request)
 	if err != nil {

@@ -218,7 +218,7 @@ func (f webhookFields) verify(body apicall.JSON, before *orchv1.WebhookVerificat
 		if verification, err = verificationInput(before); err != nil {
 			return err
 		}
-	case f.scheme == customScheme:
+	case f.scheme == customScheme && f.preset == "": // A preset has the rest of its scheme.
 		return rpc.Detail(http.StatusUnprocessableEntity, "Configure the scheme hmac with the API or orch webhook update.")
 	}
 	if !sameScheme || len(secrets) > 0 { // An absent list keeps the stored secrets.
