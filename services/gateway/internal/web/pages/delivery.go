@@ -37,13 +37,15 @@ type deliveryView struct {
 	Event       markup.Markup
 	EventTitle  string
 	EventPage   string
-	Trace       string
-	Bench       string
-	MayReplay   bool
-	MayBench    bool
-	WhyNot      string
-	Replays     string
-	Problems    []string
+	// Further are the other events of a request that became several.
+	Further   []cell
+	Trace     string
+	Bench     string
+	MayReplay bool
+	MayBench  bool
+	WhyNot    string
+	Replays   string
+	Problems  []string
 }
 
 type header struct{ Name, Value string }
@@ -200,10 +202,22 @@ func (v *deliveryView) failure(w *orchv1.Webhook, d *orchv1.WebhookDelivery) {
 
 func (v *deliveryView) event(r *page.Request, d *orchv1.WebhookDelivery) {
 	v.EventTitle = show.Line(d.GetEvent(), 100)
-	found := eventByID(d.GetEventId(), d.GetReceived().AsTime())
+	ids := d.GetEventIds()
+	if len(ids) == 0 {
+		ids = []string{d.GetEventId()}
+	}
+	found := eventsByID(d.GetReceived().AsTime(), ids...)
 	_ = r.Call(found)
 	v.Problems = problems(found)
-	for _, e := range found.Result().GetEvents() {
-		v.Event, v.EventPage = eventTree(e), eventLink(r, e)
+	events := found.Result().GetEvents()
+	slices.SortFunc(events, func(a, b *orchv1.ReceivedEvent) int {
+		return slices.Index(ids, a.GetId()) - slices.Index(ids, b.GetId())
+	})
+	for _, e := range events {
+		if e.GetId() == d.GetEventId() {
+			v.Event, v.EventPage = eventTree(e), eventLink(r, e)
+			continue
+		}
+		v.Further = append(v.Further, link(eventLink(r, e), e.GetEvent()))
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// eventByID is the question for an event that occurred around a time. Templates may set another time of occurrence, so
-// the range is wide; the id selects by an index.
-func eventByID(id string, around time.Time) *apicall.Unary[*orchv1.EventPage] {
+// eventsByID asks for events that occurred around a time. Templates may set another time of occurrence, so the range is wide; the ids select
+// by an index.
+func eventsByID(around time.Time, ids ...string) *apicall.Unary[*orchv1.EventPage] {
 	const wide = 400 * 24 * time.Hour
 	since, until := param.Within(around.Add(-wide)), param.Within(around.Add(wide))
 	return apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{
-		"filter": apicall.JSON{"id": apicall.JSON{"id": []string{id}}, "occurred": apicall.JSON{"since": since, "until": until}},
-		"limit":  1,
+		"filter": apicall.JSON{"id": apicall.JSON{"id": ids}, "occurred": apicall.JSON{"since": since, "until": until}},
+		"limit":  len(ids),
 	}})
 }
 

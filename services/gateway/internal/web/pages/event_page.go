@@ -73,7 +73,7 @@ func readEvent(r *page.Request) (*orchv1.ReceivedEvent, error) {
 	if err != nil || day.Year() < 1970 {
 		return nil, &param.Invalid{Name: "occurred", Value: show.Line(text, 60), Expected: "a day such as 2030-01-31"}
 	}
-	found := eventByID(r.Vars["id"], day)
+	found := eventsByID(day, r.Vars["id"])
 	if err := r.Call(found); err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func (t *trace) fromDelivery(webhooks []string) error {
 
 // readEvent reads an event, nil if it does not exist.
 func (t *trace) readEvent(id string, around time.Time) (*orchv1.ReceivedEvent, error) {
-	found := eventByID(id, around)
+	found := eventsByID(around, id)
 	if err := t.r.Call(found); err != nil || len(found.Result().GetEvents()) == 0 {
 		return nil, err
 	}
