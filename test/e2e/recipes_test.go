@@ -106,7 +106,6 @@ func (r recipe) prove(t *testing.T, o *Orch, c *Client) {
 		return
 	}
 	require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, stranger, id, time.Now(), r.Sample.Body), "another secret")
-	// The log has the first refusal of a minute at once, and the others when the minute ends.
 	require.Eventually(t, func() bool { return r.refused(t, o, c, hook) == 1 }, startTimeout, 10*time.Millisecond, "the log has it")
 	if !slices.Contains([]any{"gitlab", "token", "basic"}, scheme) { // These carry the secret and sign nothing.
 		tampered := func(request *http.Request) {
@@ -118,6 +117,9 @@ func (r recipe) prove(t *testing.T, o *Orch, c *Client) {
 	if slices.Contains([]any{"stripe", "slack", "standard-webhooks", "box", "calendly", "cloudflare-stream", "linear", "mailgun", "sendgrid"}, scheme) {
 		require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, secret, id, time.Now().Add(-time.Hour), r.Sample.Body), "an old timestamp")
 	}
+	if scheme == "github" {
+		r.proveRows(t, o, c, hook)
+	}
 	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, secret, id, time.Now(), r.Sample.Body), "sent again")
 	if r.Webhook["deduplication"] == "none" {
 		require.Eventually(t, func() bool { return r.count(t, o, c, hook) == 2 }, startTimeout, 10*time.Millisecond)
@@ -126,6 +128,21 @@ func (r recipe) prove(t *testing.T, o *Orch, c *Client) {
 	// Events of one workspace are stored in order: once a later one is there, the duplicate would be.
 	require.Equal(t, http.StatusNoContent, r.send(t, c, hook, secret, id, time.Now(), r.Sample.Body), "and again")
 	require.Equal(t, 1, r.count(t, o, c, hook))
+}
+
+// proveRows: each of 50 wrong signatures in a minute has a row in the log.
+func (r recipe) proveRows(t *testing.T, o *Orch, c *Client, hook hooked) {
+	t.Helper()
+	for range 50 - 2 { // The log has another secret and another body already.
+		require.Equal(t, http.StatusUnauthorized, r.send(t, c, hook, strangerSecret, uuid.NewString(), time.Now(), r.Sample.Body))
+	}
+	require.Eventually(t, func() bool {
+		var rows []struct{ Count int }
+		status, err := c.post(t.Context(), o.API()+"/webhooks/"+hook.ID+"/deliveries/filter", map[string]any{
+			"deliveries": map[string]any{"reason": map[string]any{"any_": []string{"signature"}}}, "limit": 200,
+		}, &rows)
+		return err == nil && status == http.StatusOK && len(rows) == 50 && !slices.ContainsFunc(rows, func(row struct{ Count int }) bool { return row.Count != 1 })
+	}, startTimeout, 10*time.Millisecond, "50 rows")
 }
 
 // proveSNS confirms a subscription and posts messages of its topic, signed by the provider's certificate.

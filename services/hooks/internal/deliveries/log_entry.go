@@ -72,7 +72,10 @@ func (n *LogEntry) trim() {
 
 // size is an estimate of the entry's memory, in bytes.
 func (n *LogEntry) size() int {
-	size := 1024 + len(n.Request.Raw)
+	size := 1024 + len(n.Request.Raw) + len(n.Request.Query) + len(n.Request.Path)
+	for _, f := range n.Request.Header {
+		size += len(f.Name) + len(f.Value)
+	}
 	if n.Rendered != nil {
 		size += len(*n.Rendered)
 	}

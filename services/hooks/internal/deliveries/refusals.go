@@ -6,8 +6,12 @@ import (
 )
 
 const (
-	// refusalWindow is the time in which the log shows the first and the last refusal of a group.
+	// refusalWindow is the time for which refusals of a webhook have a budget of rows, and in which the log shows the first and the last
+	// refusal of a group beyond it.
 	refusalWindow = time.Minute
+	// maxRefusalRows and maxRefusalBytes are the budget of a webhook in a window: so many refusals have a row of their own.
+	maxRefusalRows  = 100
+	maxRefusalBytes = 1 << 20
 	// maxSources bounds the source prefixes that are told apart for one webhook and one reason. Refusals from further
 	// prefixes make one group.
 	maxSources = 8
@@ -15,18 +19,26 @@ const (
 	sourceBits4, sourceBits6 = 24, 48
 )
 
-// refusals keeps the refused requests of strangers. They must not fill the log, and none must be unseen: each one is
-// counted, and of each group the log shows the first and the last one a minute.
+// refusals keeps the refused requests of strangers. Each one has a row in the log as far as the webhook's budget holds. Beyond it they must
+// not fill the log, and none must be unseen: each one is counted, and of each group the log shows the first and the last one a minute.
 //
-//	refusal ──▶ group (webhook, reason, source prefix) ──▶ new: the note, count 1
-//	                                                  └──▶ known: last = note, unlogged++
+//	refusal ──▶ within the budget of the webhook: the note, count 1
+//	        └──▶ group (webhook, reason, source prefix) ──▶ new: the note, count 1
+//	                                                   └──▶ known: last = note, unlogged++
 //	after refusalWindow: the last note, count = unlogged
 //
 // So the counts of the logged notes add up to the number of refusals. Its owner's lock guards it. Its size is bounded by
 // the number of webhooks, because unknown webhooks have no log.
 type refusals struct {
 	groups  map[refusalGroup]*refusalState
-	sources map[refusalGroup]int // The number of prefixes of a webhook and a reason; the prefix of its keys is zero.
+	sources map[refusalGroup]int      // The number of prefixes of a webhook and a reason; the prefix of its keys is zero.
+	budgets map[string]*refusalBudget // By the webhook's id.
+}
+
+// refusalBudget is the part of a webhook's budget that is used since a time.
+type refusalBudget struct {
+	since       time.Time
+	rows, bytes int
 }
 
 // refusalGroup is what refusals are told apart by.
@@ -42,11 +54,29 @@ type refusalState struct {
 }
 
 func newRefusals() refusals {
-	return refusals{groups: map[refusalGroup]*refusalState{}, sources: map[refusalGroup]int{}}
+	return refusals{groups: map[refusalGroup]*refusalState{}, sources: map[refusalGroup]int{}, budgets: map[string]*refusalBudget{}}
+}
+
+// admit takes a refusal from the budget of its webhook and reports whether the budget holds it.
+func (r *refusals) admit(n *LogEntry, now time.Time) bool {
+	budget := r.budgets[n.Hook.GetId()]
+	if budget == nil {
+		budget = &refusalBudget{since: now}
+		r.budgets[n.Hook.GetId()] = budget
+	}
+	if budget.rows >= maxRefusalRows || budget.bytes+n.size() > maxRefusalBytes {
+		return false
+	}
+	budget.rows++
+	budget.bytes += n.size()
+	return true
 }
 
 // add counts a refusal and returns whether its note is to be logged now.
 func (r *refusals) add(n LogEntry, now time.Time) (logged bool) {
+	if r.admit(&n, now) {
+		return true
+	}
 	all := refusalGroup{hook: n.Hook.GetId(), reason: n.Reason}
 	group := all
 	if source := sourcePrefix(n.From); source.IsValid() {
@@ -69,6 +99,11 @@ func (r *refusals) add(n LogEntry, now time.Time) (logged bool) {
 
 // expire ends the groups whose window has passed, all groups when the process ends, and returns the notes to log.
 func (r *refusals) expire(now time.Time, all bool) []LogEntry {
+	for hook, budget := range r.budgets {
+		if all || now.Sub(budget.since) >= refusalWindow {
+			delete(r.budgets, hook)
+		}
+	}
 	var notes []LogEntry
 	for group, state := range r.groups {
 		if !all && now.Sub(state.since) < refusalWindow {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -20,7 +23,54 @@ func refusal(hook *orchv1.WebhookDefinition, reason, from string) LogEntry {
 	return n
 }
 
-// The first and the last refusal of each group are in the log, and the counts add up. Reasons do not share a slot.
+// spend uses up the webhook's budget of rows, in the recorder's window.
+func spend(r *Recorder, hook *orchv1.WebhookDefinition) {
+	r.refusals.budgets[hook.GetId()] = &refusalBudget{since: r.opts.Clock.Now(), rows: maxRefusalRows}
+}
+
+// TestRefusalsHaveRows: within the budget of a minute each refusal has a row of its own, whatever its reason and its source.
+func TestRefusalsHaveRows(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		requests, header, rows int
+	}{
+		"50 requests":              {requests: 50, rows: 50},
+		"all rows of a minute":     {requests: maxRefusalRows, rows: maxRefusalRows},
+		"beyond the rows":          {requests: 3 * maxRefusalRows, rows: maxRefusalRows + 2},
+		"beyond the bytes, 64 KiB": {requests: 50, header: 64 << 10, rows: maxRefusalBytes/(64<<10+1024) + 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journal := &entries{}
+			r, hook := New(Options{Journal: journal}), newHook()
+			for range c.requests {
+				n := refusal(hook, "signature", "192.0.2.1")
+				n.Request.Header = []receive.Field{{Name: "x-note", Value: strings.Repeat("x", c.header)}}
+				r.Record(n)
+			}
+			r.end(t.Context())
+			total := int64(0)
+			for _, d := range journal.deliveries(t) {
+				total += d.GetCount()
+			}
+			require.EqualValues(t, c.requests, total)
+			require.Len(t, journal.deliveries(t), c.rows)
+			require.Empty(t, r.refusals.budgets)
+		})
+	}
+}
+
+// TestRowsOfRefusalsAreBounded: refusals with long headers have rows up to a bound in bytes.
+func TestRowsOfRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	r, hook, now := newRefusals(), newHook(), time.Unix(1_700_000_000, 0)
+	n := refusal(hook, "signature", "192.0.2.1")
+	n.Request.Header = []receive.Field{{Name: "x-note", Value: strings.Repeat("x", 64<<10)}}
+	testkit.FillBound(t, "rows of refused requests, for each webhook and minute", maxRefusalBytes,
+		func() bool { return !r.admit(&n, now) }, func() int { return r.budgets[hook.GetId()].bytes })
+}
+
+// Beyond the budget, the first and the last refusal of each group are in the log, and the counts add up. Reasons do not share a slot.
 func TestRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,6 +80,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()
 		hook := newHook()
+		spend(r, hook)
 		first, last := refusal(hook, "signature", "192.0.2.1"), refusal(hook, "signature", "192.0.2.99")
 		r.Record(first)
 		for range 7 {
@@ -49,6 +100,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 			counts[d.GetId()] = d.GetCount()
 		}
 		require.Equal(t, map[string]int64{first.ID.String(): 1, last.ID.String(): 8, other.ID.String(): 1, rate.ID.String(): 1}, counts)
+		spend(r, hook)
 		r.Record(refusal(hook, "signature", "192.0.2.1"))
 		r.Record(refusal(hook, "signature", "192.0.2.1"))
 		cancel()
@@ -73,7 +125,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		total += d.GetCount()
 	}
 	require.EqualValues(t, requests, total)
-	require.Len(t, journal.deliveries(t), 2*(maxSources+1))
+	require.Len(t, journal.deliveries(t), maxRefusalRows+2*(maxSources+1))
 	require.Zero(t, dropped.n)
 }
 
@@ -125,5 +177,6 @@ func TestEveryRefusalIsCountedOnce(t *testing.T) {
 		require.Equal(t, total, counted)
 		require.Empty(t, r.groups)
 		require.Empty(t, r.sources)
+		require.Empty(t, r.budgets)
 	})
 }
