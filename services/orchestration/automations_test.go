@@ -78,8 +78,8 @@ const everyTrigger = `{"type":"sequence","within":60.0,"triggers":[
 const anID = "0190a7c0-0000-7000-8000-000000000001"
 
 var everyAction = strings.ReplaceAll(`[{"type":"do-nothing"},
-	{"type":"run-deployment","source":"selected","deployment_id":"ID","parameters":{"a":"{{ event.id }}","b":1.50},"job_variables":{},"schedule_after":5.0},
-	{"type":"run-deployment","source":"inferred","deployment_id":null,"parameters":null,"job_variables":null,"schedule_after":0.0},
+	{"type":"run-deployment","source":"selected","deployment_id":"ID","parameters":{"a":"{{ event.id }}","b":1.50},"job_variables":{},"schedule_after":5.0,"debounce":null,"batch":null,"singleton":null},
+	{"type":"run-deployment","source":"inferred","deployment_id":null,"parameters":null,"job_variables":null,"schedule_after":0.0,"debounce":null,"batch":null,"singleton":null},
 	{"type":"pause-deployment","source":"selected","deployment_id":"ID"},{"type":"resume-deployment","source":"inferred","deployment_id":null},
 	{"type":"cancel-flow-run"},{"type":"delete-flow-run"},{"type":"suspend-flow-run"},{"type":"resume-flow-run"},
 	{"type":"change-flow-run-state","name":"N","state":"FAILED","message":null,"force":true},
@@ -120,7 +120,7 @@ func TestWhatIsNotSentOfAnAutomation(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"name":"a","description":"","enabled":true,"tags":[],"actions_on_trigger":[],"actions_on_resolve":[],
 		"trigger":{"type":"event","match":{},"match_related":{},"after":[],"expect":[],"for_each":[],"posture":"Proactive","threshold":1,"within":10.0},
-		"actions":[{"type":"run-deployment","source":"selected","deployment_id":"`+anID+`","parameters":null,"job_variables":null,"schedule_after":0.0}]}`, string(text))
+		"actions":[{"type":"run-deployment","source":"selected","deployment_id":"`+anID+`","parameters":null,"job_variables":null,"schedule_after":0.0,"debounce":null,"batch":null,"singleton":null}]}`, string(text))
 }
 
 func TestAutomationsThatAreRefused(t *testing.T) {

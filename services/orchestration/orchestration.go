@@ -317,6 +317,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 			{Kind: artifacts.KindFollow, Run: o.artifacts.Follow},
 			{Kind: artifacts.KindDeleteOfFlowRun, Run: o.artifacts.DeleteOfFlowRuns},
 			{Kind: action.KindAction, Run: o.actions.Retry},
+			{Kind: action.KindCollected, Run: o.actions.StoreCollected, Batch: true},
 		},
 		o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(),
 		o.scheduler.Handlers(), pools.Handlers(), o.hosted.handlers(),
@@ -341,7 +342,7 @@ func (o *Orchestration) records(event string) bool {
 var collections = []query.Collection{
 	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook, query.WebhookWatch,
 	query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
-	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.WorkPool, query.WorkQueue, query.RetentionPolicy, query.RunTimeouts,
+	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.AutomationKey, query.WorkPool, query.WorkQueue, query.RetentionPolicy, query.RunTimeouts,
 }
 
 // RegisterJSON adds the methods that append the JSON of their responses, for a gateway of the same process.

@@ -161,6 +161,7 @@ func mendedBodies(t *testing.T, now time.Time) [][]byte {
 		carry(&orchv1.FlowRetry{FlowRunId: nobody.String(), State: state}),
 		carry(&orchv1.CleanupJob{Id: nobody.String(), WorkPoolId: nobody.String(), FlowRunId: nobody.String()}),
 		carry(&orchv1.AutomationActionRun{
+			Id:         nobody.String(),
 			Automation: &orchv1.Automation{Id: nobody.String()}, TriggeredEventId: nobody.String(), Firing: &orchv1.AutomationFiring{Triggered: now.UnixMicro()},
 			Action: &orchv1.Action{Kind: &orchv1.Action_DoNothing{DoNothing: &orchv1.DoNothing{}}},
 		}),

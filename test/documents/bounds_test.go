@@ -88,6 +88,8 @@ var besides = map[string]string{
 	"services/gateway/internal/stream.maxBatchBytes":      "a socket is not read beyond it",
 	"services/gateway/internal/web/fragment.maxBytes":     "a cache that drops what was used least",
 	"services/orchestration/internal/parameters.MaxBytes": "a field of one document",
+
+	"services/orchestration/internal/automations/action.maxCollectedBytes": "a field of one document",
 }
 
 // Each bound has the value of its constant, and its test fills it by the harness. A constant that bounds bytes has a row.

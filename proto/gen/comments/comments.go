@@ -665,6 +665,8 @@ func Of(fullName string) string {
 		return "How often execution has begun."
 	case "orch.v1.AutomationActionRun.automation":
 		return "The automation as it was when it fired."
+	case "orch.v1.AutomationActionRun.collected":
+		return "Whether debounce or batch made the action run of others."
 	case "orch.v1.AutomationActionRun.expires":
 		return "When the record may be removed, in microseconds since 1970; absent before the end."
 	case "orch.v1.AutomationActionRun.firing":
@@ -939,6 +941,28 @@ func Of(fullName string) string {
 		return "When it was received, in microseconds since 1970."
 	case "orch.v1.AutomationHold.sequence":
 		return "Place in the backlog of the workspace, in the order of the stream; absent for an event that follows another one."
+	case "orch.v1.AutomationKey":
+		return "AutomationKey is what debounce, batch or singleton of an action keep for one key. It is stored and never shown."
+	case "orch.v1.AutomationKey.active":
+		return "UUID of the action run whose flow run is the one of the key; absent before the first."
+	case "orch.v1.AutomationKey.automation_id":
+		return "UUID of the automation."
+	case "orch.v1.AutomationKey.collected":
+		return "Action run that debounce or batch creates at due; absent while nothing is collected."
+	case "orch.v1.AutomationKey.due":
+		return "Time of the next examination, in microseconds since 1970."
+	case "orch.v1.AutomationKey.flow_run_id":
+		return "UUID of that flow run; absent until it is created."
+	case "orch.v1.AutomationKey.id":
+		return "UUID derived from the automation, the action and the key."
+	case "orch.v1.AutomationKey.ledger":
+		return "Ids of the action runs that were collected, 16 bytes each, oldest first."
+	case "orch.v1.AutomationKey.opened":
+		return "Time of the first firing of the collected run, in microseconds since 1970; absent without one."
+	case "orch.v1.AutomationKey.queue":
+		return "UUIDs of the action runs that wait for the end of the flow run, oldest first."
+	case "orch.v1.AutomationKey.waiting_since":
+		return "Time at which the queue began to wait for the flow run, in microseconds since 1970; absent without a queue."
 	case "orch.v1.AutomationList":
 		return "AutomationList is a JSON array of automations."
 	case "orch.v1.AutomationPartialUpdate":
@@ -1009,6 +1033,16 @@ func Of(fullName string) string {
 		return "Tags for searching and filtering automations; at most 200 of 250 characters."
 	case "orch.v1.AutomationUpdate.trigger":
 		return "Condition on events that fires the automation."
+	case "orch.v1.Batch":
+		return "Batch collects the firings of a key for one run."
+	case "orch.v1.Batch.key":
+		return "Key of a firing as a Jinja2 template; default empty, one key for all firings; at most 4,096 characters."
+	case "orch.v1.Batch.max_events":
+		return "Number of firings that completes the batch, 1 to 1,000; default 100."
+	case "orch.v1.Batch.parameter":
+		return "Parameter that receives the list of all events; default \"events\", and an empty name passes none; at most 200 characters."
+	case "orch.v1.Batch.timeout":
+		return "Time after the first firing that completes the batch, as an ISO 8601 duration; 1 s to 1 day."
 	case "orch.v1.BeforeFilter":
 		return "BeforeFilter selects by a time's upper bound."
 	case "orch.v1.BeforeFilter.before_":
@@ -1803,6 +1837,14 @@ func Of(fullName string) string {
 		return "Retry a dead letter. An effect is executed before the response: 409 says why it failed again. An event is delivered to the consumer that rejected it. A dead letter that succeeds is removed."
 	case "orch.v1.DeadLetterSource":
 		return "DeadLetterSource is where a dead letter comes from."
+	case "orch.v1.Debounce":
+		return "Debounce delays the run of the last firing until its key has had no firing for a period."
+	case "orch.v1.Debounce.key":
+		return "Key of a firing as a Jinja2 template; default empty, one key for all firings; at most 4,096 characters."
+	case "orch.v1.Debounce.period":
+		return "Time without a firing of the key after which the run is created, as an ISO 8601 duration; 1 s to 1 day."
+	case "orch.v1.Debounce.timeout":
+		return "Time after the first firing at which the run is created in any case; period to 7 days; default 1 day."
 	case "orch.v1.DeleteAccountMembershipRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.DeleteAccountMembershipRequest.id":
@@ -4419,6 +4461,10 @@ func Of(fullName string) string {
 		return "UUID of the webhook."
 	case "orch.v1.RunDeployment":
 		return "RunDeployment creates a flow run of a deployment."
+	case "orch.v1.RunDeployment.batch":
+		return "Creates one run for several firings; null creates one for each firing; excludes debounce."
+	case "orch.v1.RunDeployment.debounce":
+		return "Creates one run for the last of the firings that follow each other; null creates one for each firing."
 	case "orch.v1.RunDeployment.deployment_id":
 		return "UUID of the deployment; null when inferred."
 	case "orch.v1.RunDeployment.job_variables":
@@ -4427,6 +4473,8 @@ func Of(fullName string) string {
 		return "Parameters of the flow run, merged over the deployment's; strings that contain \"{{\" are Jinja2 templates; at most 512 KiB."
 	case "orch.v1.RunDeployment.schedule_after":
 		return "Delay before the run starts, as an ISO 8601 duration; default zero."
+	case "orch.v1.RunDeployment.singleton":
+		return "Allows one unfinished run of a key at a time; null allows any number."
 	case "orch.v1.RunDeployment.source":
 		return "selected uses deployment_id; inferred takes the deployment from the triggering event; default selected."
 	case "orch.v1.RunTimeoutRule":
@@ -4463,6 +4511,12 @@ func Of(fullName string) string {
 		return "RunTimeoutsUpdate is the new list of rules."
 	case "orch.v1.RunTimeoutsUpdate.rules":
 		return "Rules; at most 500, and at most one for each deployment and one without."
+	case "orch.v1.SINGLETON_MODE_QUEUE":
+		return "The firing creates its run after the runs of all earlier firings of its key; at most 1,000 firings wait."
+	case "orch.v1.SINGLETON_MODE_REPLACE":
+		return "The unfinished run is cancelled, and only the last firing creates a run."
+	case "orch.v1.SINGLETON_MODE_SKIP":
+		return "The firing creates no run."
 	case "orch.v1.SavedSearch":
 		return "SavedSearch is a named list of filters for the user interface."
 	case "orch.v1.SavedSearch.created":
@@ -4781,6 +4835,14 @@ func Of(fullName string) string {
 		return "Name of the current state."
 	case "orch.v1.SimpleNextFlowRun.state_type":
 		return "Type of the current state."
+	case "orch.v1.Singleton":
+		return "Singleton allows one unfinished run of a key at a time."
+	case "orch.v1.Singleton.key":
+		return "Key of a firing as a Jinja2 template; default empty, one key for all firings; at most 4,096 characters."
+	case "orch.v1.Singleton.mode":
+		return "Fate of a firing while a run of its key is unfinished; default skip."
+	case "orch.v1.SingletonMode":
+		return "SingletonMode is the fate of a firing while a run of its key is unfinished."
 	case "orch.v1.SlotPageQuery":
 		return "SlotPageQuery names a page of the runs that hold slots."
 	case "orch.v1.SlotPageQuery.limit":

@@ -336,6 +336,62 @@ func (ActionSource) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{5}
 }
 
+// SingletonMode is the fate of a firing while a run of its key is unfinished.
+type SingletonMode int32
+
+const (
+	SingletonMode_SINGLETON_MODE_UNSPECIFIED SingletonMode = 0
+	// The firing creates no run.
+	SingletonMode_SINGLETON_MODE_SKIP SingletonMode = 1
+	// The firing creates its run after the runs of all earlier firings of its key; at most 1,000 firings wait.
+	SingletonMode_SINGLETON_MODE_QUEUE SingletonMode = 2
+	// The unfinished run is cancelled, and only the last firing creates a run.
+	SingletonMode_SINGLETON_MODE_REPLACE SingletonMode = 3
+)
+
+// Enum value maps for SingletonMode.
+var (
+	SingletonMode_name = map[int32]string{
+		0: "SINGLETON_MODE_UNSPECIFIED",
+		1: "SINGLETON_MODE_SKIP",
+		2: "SINGLETON_MODE_QUEUE",
+		3: "SINGLETON_MODE_REPLACE",
+	}
+	SingletonMode_value = map[string]int32{
+		"SINGLETON_MODE_UNSPECIFIED": 0,
+		"SINGLETON_MODE_SKIP":        1,
+		"SINGLETON_MODE_QUEUE":       2,
+		"SINGLETON_MODE_REPLACE":     3,
+	}
+)
+
+func (x SingletonMode) Enum() *SingletonMode {
+	p := new(SingletonMode)
+	*p = x
+	return p
+}
+
+func (x SingletonMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SingletonMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_automations_proto_enumTypes[6].Descriptor()
+}
+
+func (SingletonMode) Type() protoreflect.EnumType {
+	return &file_orch_v1_automations_proto_enumTypes[6]
+}
+
+func (x SingletonMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SingletonMode.Descriptor instead.
+func (SingletonMode) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{6}
+}
+
 // AutomationSort is the order of automations.
 type AutomationSort int32
 
@@ -376,11 +432,11 @@ func (x AutomationSort) String() string {
 }
 
 func (AutomationSort) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_automations_proto_enumTypes[6].Descriptor()
+	return file_orch_v1_automations_proto_enumTypes[7].Descriptor()
 }
 
 func (AutomationSort) Type() protoreflect.EnumType {
-	return &file_orch_v1_automations_proto_enumTypes[6]
+	return &file_orch_v1_automations_proto_enumTypes[7]
 }
 
 func (x AutomationSort) Number() protoreflect.EnumNumber {
@@ -389,7 +445,7 @@ func (x AutomationSort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AutomationSort.Descriptor instead.
 func (AutomationSort) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{7}
 }
 
 // ActionOutcome is how far an action came.
@@ -432,11 +488,11 @@ func (x ActionOutcome) String() string {
 }
 
 func (ActionOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_automations_proto_enumTypes[7].Descriptor()
+	return file_orch_v1_automations_proto_enumTypes[8].Descriptor()
 }
 
 func (ActionOutcome) Type() protoreflect.EnumType {
-	return &file_orch_v1_automations_proto_enumTypes[7]
+	return &file_orch_v1_automations_proto_enumTypes[8]
 }
 
 func (x ActionOutcome) Number() protoreflect.EnumNumber {
@@ -445,7 +501,7 @@ func (x ActionOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActionOutcome.Descriptor instead.
 func (ActionOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{8}
 }
 
 // TriggerState states whether a trigger's condition holds.
@@ -485,11 +541,11 @@ func (x TriggerState) String() string {
 }
 
 func (TriggerState) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_automations_proto_enumTypes[8].Descriptor()
+	return file_orch_v1_automations_proto_enumTypes[9].Descriptor()
 }
 
 func (TriggerState) Type() protoreflect.EnumType {
-	return &file_orch_v1_automations_proto_enumTypes[8]
+	return &file_orch_v1_automations_proto_enumTypes[9]
 }
 
 func (x TriggerState) Number() protoreflect.EnumNumber {
@@ -498,7 +554,7 @@ func (x TriggerState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TriggerState.Descriptor instead.
 func (TriggerState) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{9}
 }
 
 // Automation runs actions when its trigger fires.
@@ -2142,6 +2198,12 @@ type RunDeployment struct {
 	JobVariables []byte `protobuf:"bytes,4,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
 	// Delay before the run starts, as an ISO 8601 duration; default zero.
 	ScheduleAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=schedule_after,json=scheduleAfter,proto3" json:"schedule_after,omitempty"`
+	// Creates one run for the last of the firings that follow each other; null creates one for each firing.
+	Debounce *Debounce `protobuf:"bytes,6,opt,name=debounce,proto3,oneof" json:"debounce,omitempty"`
+	// Creates one run for several firings; null creates one for each firing; excludes debounce.
+	Batch *Batch `protobuf:"bytes,7,opt,name=batch,proto3,oneof" json:"batch,omitempty"`
+	// Allows one unfinished run of a key at a time; null allows any number.
+	Singleton     *Singleton `protobuf:"bytes,8,opt,name=singleton,proto3,oneof" json:"singleton,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2211,6 +2273,219 @@ func (x *RunDeployment) GetScheduleAfter() *durationpb.Duration {
 	return nil
 }
 
+func (x *RunDeployment) GetDebounce() *Debounce {
+	if x != nil {
+		return x.Debounce
+	}
+	return nil
+}
+
+func (x *RunDeployment) GetBatch() *Batch {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+func (x *RunDeployment) GetSingleton() *Singleton {
+	if x != nil {
+		return x.Singleton
+	}
+	return nil
+}
+
+// Debounce delays the run of the last firing until its key has had no firing for a period.
+type Debounce struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of a firing as a Jinja2 template; default empty, one key for all firings; at most 4,096 characters.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Time without a firing of the key after which the run is created, as an ISO 8601 duration; 1 s to 1 day.
+	Period *durationpb.Duration `protobuf:"bytes,2,opt,name=period,proto3" json:"period,omitempty"`
+	// Time after the first firing at which the run is created in any case; period to 7 days; default 1 day.
+	Timeout       *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Debounce) Reset() {
+	*x = Debounce{}
+	mi := &file_orch_v1_automations_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Debounce) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Debounce) ProtoMessage() {}
+
+func (x *Debounce) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Debounce.ProtoReflect.Descriptor instead.
+func (*Debounce) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Debounce) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Debounce) GetPeriod() *durationpb.Duration {
+	if x != nil {
+		return x.Period
+	}
+	return nil
+}
+
+func (x *Debounce) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+// Batch collects the firings of a key for one run.
+type Batch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of a firing as a Jinja2 template; default empty, one key for all firings; at most 4,096 characters.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Number of firings that completes the batch, 1 to 1,000; default 100.
+	MaxEvents int64 `protobuf:"varint,2,opt,name=max_events,json=maxEvents,proto3" json:"max_events,omitempty"`
+	// Time after the first firing that completes the batch, as an ISO 8601 duration; 1 s to 1 day.
+	Timeout *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// Parameter that receives the list of all events; default "events", and an empty name passes none; at most 200 characters.
+	Parameter     string `protobuf:"bytes,4,opt,name=parameter,proto3" json:"parameter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Batch) Reset() {
+	*x = Batch{}
+	mi := &file_orch_v1_automations_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Batch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Batch) ProtoMessage() {}
+
+func (x *Batch) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Batch.ProtoReflect.Descriptor instead.
+func (*Batch) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Batch) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Batch) GetMaxEvents() int64 {
+	if x != nil {
+		return x.MaxEvents
+	}
+	return 0
+}
+
+func (x *Batch) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+func (x *Batch) GetParameter() string {
+	if x != nil {
+		return x.Parameter
+	}
+	return ""
+}
+
+// Singleton allows one unfinished run of a key at a time.
+type Singleton struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of a firing as a Jinja2 template; default empty, one key for all firings; at most 4,096 characters.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Fate of a firing while a run of its key is unfinished; default skip.
+	Mode          SingletonMode `protobuf:"varint,2,opt,name=mode,proto3,enum=orch.v1.SingletonMode" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Singleton) Reset() {
+	*x = Singleton{}
+	mi := &file_orch_v1_automations_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Singleton) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Singleton) ProtoMessage() {}
+
+func (x *Singleton) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Singleton.ProtoReflect.Descriptor instead.
+func (*Singleton) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Singleton) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Singleton) GetMode() SingletonMode {
+	if x != nil {
+		return x.Mode
+	}
+	return SingletonMode_SINGLETON_MODE_UNSPECIFIED
+}
+
 // PauseDeployment pauses the schedules of a deployment.
 type PauseDeployment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2224,7 +2499,7 @@ type PauseDeployment struct {
 
 func (x *PauseDeployment) Reset() {
 	*x = PauseDeployment{}
-	mi := &file_orch_v1_automations_proto_msgTypes[17]
+	mi := &file_orch_v1_automations_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2511,7 @@ func (x *PauseDeployment) String() string {
 func (*PauseDeployment) ProtoMessage() {}
 
 func (x *PauseDeployment) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[17]
+	mi := &file_orch_v1_automations_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2524,7 @@ func (x *PauseDeployment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseDeployment.ProtoReflect.Descriptor instead.
 func (*PauseDeployment) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PauseDeployment) GetSource() ActionSource {
@@ -2279,7 +2554,7 @@ type ResumeDeployment struct {
 
 func (x *ResumeDeployment) Reset() {
 	*x = ResumeDeployment{}
-	mi := &file_orch_v1_automations_proto_msgTypes[18]
+	mi := &file_orch_v1_automations_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2566,7 @@ func (x *ResumeDeployment) String() string {
 func (*ResumeDeployment) ProtoMessage() {}
 
 func (x *ResumeDeployment) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[18]
+	mi := &file_orch_v1_automations_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2579,7 @@ func (x *ResumeDeployment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeDeployment.ProtoReflect.Descriptor instead.
 func (*ResumeDeployment) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResumeDeployment) GetSource() ActionSource {
@@ -2330,7 +2605,7 @@ type CancelFlowRun struct {
 
 func (x *CancelFlowRun) Reset() {
 	*x = CancelFlowRun{}
-	mi := &file_orch_v1_automations_proto_msgTypes[19]
+	mi := &file_orch_v1_automations_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2617,7 @@ func (x *CancelFlowRun) String() string {
 func (*CancelFlowRun) ProtoMessage() {}
 
 func (x *CancelFlowRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[19]
+	mi := &file_orch_v1_automations_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2630,7 @@ func (x *CancelFlowRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelFlowRun.ProtoReflect.Descriptor instead.
 func (*CancelFlowRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{22}
 }
 
 // DeleteFlowRun deletes the flow run of the triggering event.
@@ -2367,7 +2642,7 @@ type DeleteFlowRun struct {
 
 func (x *DeleteFlowRun) Reset() {
 	*x = DeleteFlowRun{}
-	mi := &file_orch_v1_automations_proto_msgTypes[20]
+	mi := &file_orch_v1_automations_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2654,7 @@ func (x *DeleteFlowRun) String() string {
 func (*DeleteFlowRun) ProtoMessage() {}
 
 func (x *DeleteFlowRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[20]
+	mi := &file_orch_v1_automations_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2667,7 @@ func (x *DeleteFlowRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteFlowRun.ProtoReflect.Descriptor instead.
 func (*DeleteFlowRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{23}
 }
 
 // ChangeFlowRunState sets the state of the triggering event's flow run.
@@ -2412,7 +2687,7 @@ type ChangeFlowRunState struct {
 
 func (x *ChangeFlowRunState) Reset() {
 	*x = ChangeFlowRunState{}
-	mi := &file_orch_v1_automations_proto_msgTypes[21]
+	mi := &file_orch_v1_automations_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2699,7 @@ func (x *ChangeFlowRunState) String() string {
 func (*ChangeFlowRunState) ProtoMessage() {}
 
 func (x *ChangeFlowRunState) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[21]
+	mi := &file_orch_v1_automations_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2712,7 @@ func (x *ChangeFlowRunState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeFlowRunState.ProtoReflect.Descriptor instead.
 func (*ChangeFlowRunState) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{21}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ChangeFlowRunState) GetName() string {
@@ -2481,7 +2756,7 @@ type PauseWorkQueue struct {
 
 func (x *PauseWorkQueue) Reset() {
 	*x = PauseWorkQueue{}
-	mi := &file_orch_v1_automations_proto_msgTypes[22]
+	mi := &file_orch_v1_automations_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2493,7 +2768,7 @@ func (x *PauseWorkQueue) String() string {
 func (*PauseWorkQueue) ProtoMessage() {}
 
 func (x *PauseWorkQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[22]
+	mi := &file_orch_v1_automations_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2506,7 +2781,7 @@ func (x *PauseWorkQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWorkQueue.ProtoReflect.Descriptor instead.
 func (*PauseWorkQueue) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{22}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PauseWorkQueue) GetSource() ActionSource {
@@ -2536,7 +2811,7 @@ type ResumeWorkQueue struct {
 
 func (x *ResumeWorkQueue) Reset() {
 	*x = ResumeWorkQueue{}
-	mi := &file_orch_v1_automations_proto_msgTypes[23]
+	mi := &file_orch_v1_automations_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +2823,7 @@ func (x *ResumeWorkQueue) String() string {
 func (*ResumeWorkQueue) ProtoMessage() {}
 
 func (x *ResumeWorkQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[23]
+	mi := &file_orch_v1_automations_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +2836,7 @@ func (x *ResumeWorkQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkQueue.ProtoReflect.Descriptor instead.
 func (*ResumeWorkQueue) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResumeWorkQueue) GetSource() ActionSource {
@@ -2593,7 +2868,7 @@ type SendNotification struct {
 
 func (x *SendNotification) Reset() {
 	*x = SendNotification{}
-	mi := &file_orch_v1_automations_proto_msgTypes[24]
+	mi := &file_orch_v1_automations_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2880,7 @@ func (x *SendNotification) String() string {
 func (*SendNotification) ProtoMessage() {}
 
 func (x *SendNotification) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[24]
+	mi := &file_orch_v1_automations_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2893,7 @@ func (x *SendNotification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendNotification.ProtoReflect.Descriptor instead.
 func (*SendNotification) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SendNotification) GetBlockDocumentId() string {
@@ -2655,7 +2930,7 @@ type CallWebhook struct {
 
 func (x *CallWebhook) Reset() {
 	*x = CallWebhook{}
-	mi := &file_orch_v1_automations_proto_msgTypes[25]
+	mi := &file_orch_v1_automations_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2942,7 @@ func (x *CallWebhook) String() string {
 func (*CallWebhook) ProtoMessage() {}
 
 func (x *CallWebhook) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[25]
+	mi := &file_orch_v1_automations_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2955,7 @@ func (x *CallWebhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallWebhook.ProtoReflect.Descriptor instead.
 func (*CallWebhook) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CallWebhook) GetBlockDocumentId() string {
@@ -2710,7 +2985,7 @@ type PauseAutomation struct {
 
 func (x *PauseAutomation) Reset() {
 	*x = PauseAutomation{}
-	mi := &file_orch_v1_automations_proto_msgTypes[26]
+	mi := &file_orch_v1_automations_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2997,7 @@ func (x *PauseAutomation) String() string {
 func (*PauseAutomation) ProtoMessage() {}
 
 func (x *PauseAutomation) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[26]
+	mi := &file_orch_v1_automations_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +3010,7 @@ func (x *PauseAutomation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseAutomation.ProtoReflect.Descriptor instead.
 func (*PauseAutomation) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PauseAutomation) GetSource() ActionSource {
@@ -2765,7 +3040,7 @@ type ResumeAutomation struct {
 
 func (x *ResumeAutomation) Reset() {
 	*x = ResumeAutomation{}
-	mi := &file_orch_v1_automations_proto_msgTypes[27]
+	mi := &file_orch_v1_automations_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +3052,7 @@ func (x *ResumeAutomation) String() string {
 func (*ResumeAutomation) ProtoMessage() {}
 
 func (x *ResumeAutomation) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[27]
+	mi := &file_orch_v1_automations_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +3065,7 @@ func (x *ResumeAutomation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeAutomation.ProtoReflect.Descriptor instead.
 func (*ResumeAutomation) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResumeAutomation) GetSource() ActionSource {
@@ -2816,7 +3091,7 @@ type SuspendFlowRun struct {
 
 func (x *SuspendFlowRun) Reset() {
 	*x = SuspendFlowRun{}
-	mi := &file_orch_v1_automations_proto_msgTypes[28]
+	mi := &file_orch_v1_automations_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +3103,7 @@ func (x *SuspendFlowRun) String() string {
 func (*SuspendFlowRun) ProtoMessage() {}
 
 func (x *SuspendFlowRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[28]
+	mi := &file_orch_v1_automations_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +3116,7 @@ func (x *SuspendFlowRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendFlowRun.ProtoReflect.Descriptor instead.
 func (*SuspendFlowRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{31}
 }
 
 // ResumeFlowRun resumes the flow run of the triggering event.
@@ -2853,7 +3128,7 @@ type ResumeFlowRun struct {
 
 func (x *ResumeFlowRun) Reset() {
 	*x = ResumeFlowRun{}
-	mi := &file_orch_v1_automations_proto_msgTypes[29]
+	mi := &file_orch_v1_automations_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3140,7 @@ func (x *ResumeFlowRun) String() string {
 func (*ResumeFlowRun) ProtoMessage() {}
 
 func (x *ResumeFlowRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[29]
+	mi := &file_orch_v1_automations_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3153,7 @@ func (x *ResumeFlowRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeFlowRun.ProtoReflect.Descriptor instead.
 func (*ResumeFlowRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{32}
 }
 
 // PauseWorkPool pauses a work pool.
@@ -2894,7 +3169,7 @@ type PauseWorkPool struct {
 
 func (x *PauseWorkPool) Reset() {
 	*x = PauseWorkPool{}
-	mi := &file_orch_v1_automations_proto_msgTypes[30]
+	mi := &file_orch_v1_automations_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2906,7 +3181,7 @@ func (x *PauseWorkPool) String() string {
 func (*PauseWorkPool) ProtoMessage() {}
 
 func (x *PauseWorkPool) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[30]
+	mi := &file_orch_v1_automations_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2919,7 +3194,7 @@ func (x *PauseWorkPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWorkPool.ProtoReflect.Descriptor instead.
 func (*PauseWorkPool) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{30}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PauseWorkPool) GetSource() ActionSource {
@@ -2949,7 +3224,7 @@ type ResumeWorkPool struct {
 
 func (x *ResumeWorkPool) Reset() {
 	*x = ResumeWorkPool{}
-	mi := &file_orch_v1_automations_proto_msgTypes[31]
+	mi := &file_orch_v1_automations_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2961,7 +3236,7 @@ func (x *ResumeWorkPool) String() string {
 func (*ResumeWorkPool) ProtoMessage() {}
 
 func (x *ResumeWorkPool) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[31]
+	mi := &file_orch_v1_automations_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2974,7 +3249,7 @@ func (x *ResumeWorkPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkPool.ProtoReflect.Descriptor instead.
 func (*ResumeWorkPool) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{31}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResumeWorkPool) GetSource() ActionSource {
@@ -3004,7 +3279,7 @@ type PauseSchedule struct {
 
 func (x *PauseSchedule) Reset() {
 	*x = PauseSchedule{}
-	mi := &file_orch_v1_automations_proto_msgTypes[32]
+	mi := &file_orch_v1_automations_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3016,7 +3291,7 @@ func (x *PauseSchedule) String() string {
 func (*PauseSchedule) ProtoMessage() {}
 
 func (x *PauseSchedule) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[32]
+	mi := &file_orch_v1_automations_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3029,7 +3304,7 @@ func (x *PauseSchedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseSchedule.ProtoReflect.Descriptor instead.
 func (*PauseSchedule) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PauseSchedule) GetDeploymentId() string {
@@ -3059,7 +3334,7 @@ type ResumeSchedule struct {
 
 func (x *ResumeSchedule) Reset() {
 	*x = ResumeSchedule{}
-	mi := &file_orch_v1_automations_proto_msgTypes[33]
+	mi := &file_orch_v1_automations_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3346,7 @@ func (x *ResumeSchedule) String() string {
 func (*ResumeSchedule) ProtoMessage() {}
 
 func (x *ResumeSchedule) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[33]
+	mi := &file_orch_v1_automations_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3359,7 @@ func (x *ResumeSchedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSchedule.ProtoReflect.Descriptor instead.
 func (*ResumeSchedule) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResumeSchedule) GetDeploymentId() string {
@@ -3116,7 +3391,7 @@ type SendEmailNotification struct {
 
 func (x *SendEmailNotification) Reset() {
 	*x = SendEmailNotification{}
-	mi := &file_orch_v1_automations_proto_msgTypes[34]
+	mi := &file_orch_v1_automations_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3128,7 +3403,7 @@ func (x *SendEmailNotification) String() string {
 func (*SendEmailNotification) ProtoMessage() {}
 
 func (x *SendEmailNotification) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[34]
+	mi := &file_orch_v1_automations_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3141,7 +3416,7 @@ func (x *SendEmailNotification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendEmailNotification.ProtoReflect.Descriptor instead.
 func (*SendEmailNotification) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SendEmailNotification) GetEmails() []string {
@@ -3184,7 +3459,7 @@ type AutomationFilter struct {
 
 func (x *AutomationFilter) Reset() {
 	*x = AutomationFilter{}
-	mi := &file_orch_v1_automations_proto_msgTypes[35]
+	mi := &file_orch_v1_automations_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3471,7 @@ func (x *AutomationFilter) String() string {
 func (*AutomationFilter) ProtoMessage() {}
 
 func (x *AutomationFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[35]
+	mi := &file_orch_v1_automations_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3484,7 @@ func (x *AutomationFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationFilter.ProtoReflect.Descriptor instead.
 func (*AutomationFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AutomationFilter) GetOperator() Operator {
@@ -3258,7 +3533,7 @@ type BeforeFilter struct {
 
 func (x *BeforeFilter) Reset() {
 	*x = BeforeFilter{}
-	mi := &file_orch_v1_automations_proto_msgTypes[36]
+	mi := &file_orch_v1_automations_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3270,7 +3545,7 @@ func (x *BeforeFilter) String() string {
 func (*BeforeFilter) ProtoMessage() {}
 
 func (x *BeforeFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[36]
+	mi := &file_orch_v1_automations_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,7 +3558,7 @@ func (x *BeforeFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeforeFilter.ProtoReflect.Descriptor instead.
 func (*BeforeFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BeforeFilter) GetBefore_() *timestamppb.Timestamp {
@@ -3312,7 +3587,7 @@ type AutomationQuery struct {
 
 func (x *AutomationQuery) Reset() {
 	*x = AutomationQuery{}
-	mi := &file_orch_v1_automations_proto_msgTypes[37]
+	mi := &file_orch_v1_automations_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3599,7 @@ func (x *AutomationQuery) String() string {
 func (*AutomationQuery) ProtoMessage() {}
 
 func (x *AutomationQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[37]
+	mi := &file_orch_v1_automations_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3612,7 @@ func (x *AutomationQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationQuery.ProtoReflect.Descriptor instead.
 func (*AutomationQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AutomationQuery) GetAutomations() *AutomationFilter {
@@ -3386,7 +3661,7 @@ type AutomationCountQuery struct {
 
 func (x *AutomationCountQuery) Reset() {
 	*x = AutomationCountQuery{}
-	mi := &file_orch_v1_automations_proto_msgTypes[38]
+	mi := &file_orch_v1_automations_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3398,7 +3673,7 @@ func (x *AutomationCountQuery) String() string {
 func (*AutomationCountQuery) ProtoMessage() {}
 
 func (x *AutomationCountQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[38]
+	mi := &file_orch_v1_automations_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3411,7 +3686,7 @@ func (x *AutomationCountQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationCountQuery.ProtoReflect.Descriptor instead.
 func (*AutomationCountQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AutomationCountQuery) GetAutomations() *AutomationFilter {
@@ -3440,7 +3715,7 @@ type AutomationEvaluationQuery struct {
 
 func (x *AutomationEvaluationQuery) Reset() {
 	*x = AutomationEvaluationQuery{}
-	mi := &file_orch_v1_automations_proto_msgTypes[39]
+	mi := &file_orch_v1_automations_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +3727,7 @@ func (x *AutomationEvaluationQuery) String() string {
 func (*AutomationEvaluationQuery) ProtoMessage() {}
 
 func (x *AutomationEvaluationQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[39]
+	mi := &file_orch_v1_automations_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3465,7 +3740,7 @@ func (x *AutomationEvaluationQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationEvaluationQuery.ProtoReflect.Descriptor instead.
 func (*AutomationEvaluationQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AutomationEvaluationQuery) GetAutomationId() string {
@@ -3522,7 +3797,7 @@ type AutomationEvaluation struct {
 
 func (x *AutomationEvaluation) Reset() {
 	*x = AutomationEvaluation{}
-	mi := &file_orch_v1_automations_proto_msgTypes[40]
+	mi := &file_orch_v1_automations_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3809,7 @@ func (x *AutomationEvaluation) String() string {
 func (*AutomationEvaluation) ProtoMessage() {}
 
 func (x *AutomationEvaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[40]
+	mi := &file_orch_v1_automations_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3822,7 @@ func (x *AutomationEvaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationEvaluation.ProtoReflect.Descriptor instead.
 func (*AutomationEvaluation) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AutomationEvaluation) GetFirings() []*AutomationEvaluationFiring {
@@ -3612,7 +3887,7 @@ type AutomationEvaluationFiring struct {
 
 func (x *AutomationEvaluationFiring) Reset() {
 	*x = AutomationEvaluationFiring{}
-	mi := &file_orch_v1_automations_proto_msgTypes[41]
+	mi := &file_orch_v1_automations_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3624,7 +3899,7 @@ func (x *AutomationEvaluationFiring) String() string {
 func (*AutomationEvaluationFiring) ProtoMessage() {}
 
 func (x *AutomationEvaluationFiring) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[41]
+	mi := &file_orch_v1_automations_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3637,7 +3912,7 @@ func (x *AutomationEvaluationFiring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationEvaluationFiring.ProtoReflect.Descriptor instead.
 func (*AutomationEvaluationFiring) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{41}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AutomationEvaluationFiring) GetTriggered() *timestamppb.Timestamp {
@@ -3714,7 +3989,7 @@ type AutomationHistory struct {
 
 func (x *AutomationHistory) Reset() {
 	*x = AutomationHistory{}
-	mi := &file_orch_v1_automations_proto_msgTypes[42]
+	mi := &file_orch_v1_automations_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +4001,7 @@ func (x *AutomationHistory) String() string {
 func (*AutomationHistory) ProtoMessage() {}
 
 func (x *AutomationHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[42]
+	mi := &file_orch_v1_automations_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +4014,7 @@ func (x *AutomationHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHistory.ProtoReflect.Descriptor instead.
 func (*AutomationHistory) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{42}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AutomationHistory) GetFirings() []*AutomationHistoryFiring {
@@ -3770,7 +4045,7 @@ type AutomationHistoryFiring struct {
 
 func (x *AutomationHistoryFiring) Reset() {
 	*x = AutomationHistoryFiring{}
-	mi := &file_orch_v1_automations_proto_msgTypes[43]
+	mi := &file_orch_v1_automations_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +4057,7 @@ func (x *AutomationHistoryFiring) String() string {
 func (*AutomationHistoryFiring) ProtoMessage() {}
 
 func (x *AutomationHistoryFiring) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[43]
+	mi := &file_orch_v1_automations_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +4070,7 @@ func (x *AutomationHistoryFiring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHistoryFiring.ProtoReflect.Descriptor instead.
 func (*AutomationHistoryFiring) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{43}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AutomationHistoryFiring) GetEventId() string {
@@ -3865,7 +4140,7 @@ type AutomationHistoryAction struct {
 
 func (x *AutomationHistoryAction) Reset() {
 	*x = AutomationHistoryAction{}
-	mi := &file_orch_v1_automations_proto_msgTypes[44]
+	mi := &file_orch_v1_automations_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3877,7 +4152,7 @@ func (x *AutomationHistoryAction) String() string {
 func (*AutomationHistoryAction) ProtoMessage() {}
 
 func (x *AutomationHistoryAction) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[44]
+	mi := &file_orch_v1_automations_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3890,7 +4165,7 @@ func (x *AutomationHistoryAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHistoryAction.ProtoReflect.Descriptor instead.
 func (*AutomationHistoryAction) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{44}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AutomationHistoryAction) GetIndex() int64 {
@@ -3958,7 +4233,7 @@ type EvaluateAutomationRequest struct {
 
 func (x *EvaluateAutomationRequest) Reset() {
 	*x = EvaluateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3970,7 +4245,7 @@ func (x *EvaluateAutomationRequest) String() string {
 func (*EvaluateAutomationRequest) ProtoMessage() {}
 
 func (x *EvaluateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +4258,7 @@ func (x *EvaluateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{45}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EvaluateAutomationRequest) GetQuery() *AutomationEvaluationQuery {
@@ -4005,7 +4280,7 @@ type ReadAutomationHistoryRequest struct {
 
 func (x *ReadAutomationHistoryRequest) Reset() {
 	*x = ReadAutomationHistoryRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4017,7 +4292,7 @@ func (x *ReadAutomationHistoryRequest) String() string {
 func (*ReadAutomationHistoryRequest) ProtoMessage() {}
 
 func (x *ReadAutomationHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4030,7 +4305,7 @@ func (x *ReadAutomationHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationHistoryRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{46}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReadAutomationHistoryRequest) GetId() string {
@@ -4056,7 +4331,7 @@ type CreateAutomationRequest struct {
 
 func (x *CreateAutomationRequest) Reset() {
 	*x = CreateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4068,7 +4343,7 @@ func (x *CreateAutomationRequest) String() string {
 func (*CreateAutomationRequest) ProtoMessage() {}
 
 func (x *CreateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4081,7 +4356,7 @@ func (x *CreateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*CreateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{47}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CreateAutomationRequest) GetAutomation() *AutomationCreate {
@@ -4101,7 +4376,7 @@ type ReadAutomationRequest struct {
 
 func (x *ReadAutomationRequest) Reset() {
 	*x = ReadAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	mi := &file_orch_v1_automations_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4113,7 +4388,7 @@ func (x *ReadAutomationRequest) String() string {
 func (*ReadAutomationRequest) ProtoMessage() {}
 
 func (x *ReadAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	mi := &file_orch_v1_automations_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4126,7 +4401,7 @@ func (x *ReadAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReadAutomationRequest) GetId() string {
@@ -4145,7 +4420,7 @@ type ReadAutomationsRequest struct {
 
 func (x *ReadAutomationsRequest) Reset() {
 	*x = ReadAutomationsRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	mi := &file_orch_v1_automations_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4157,7 +4432,7 @@ func (x *ReadAutomationsRequest) String() string {
 func (*ReadAutomationsRequest) ProtoMessage() {}
 
 func (x *ReadAutomationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	mi := &file_orch_v1_automations_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4170,7 +4445,7 @@ func (x *ReadAutomationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationsRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReadAutomationsRequest) GetQuery() *AutomationQuery {
@@ -4189,7 +4464,7 @@ type CountAutomationsRequest struct {
 
 func (x *CountAutomationsRequest) Reset() {
 	*x = CountAutomationsRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	mi := &file_orch_v1_automations_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4476,7 @@ func (x *CountAutomationsRequest) String() string {
 func (*CountAutomationsRequest) ProtoMessage() {}
 
 func (x *CountAutomationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	mi := &file_orch_v1_automations_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4489,7 @@ func (x *CountAutomationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountAutomationsRequest.ProtoReflect.Descriptor instead.
 func (*CountAutomationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CountAutomationsRequest) GetQuery() *AutomationCountQuery {
@@ -4234,7 +4509,7 @@ type ReadAutomationsRelatedToResourceRequest struct {
 
 func (x *ReadAutomationsRelatedToResourceRequest) Reset() {
 	*x = ReadAutomationsRelatedToResourceRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[51]
+	mi := &file_orch_v1_automations_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4521,7 @@ func (x *ReadAutomationsRelatedToResourceRequest) String() string {
 func (*ReadAutomationsRelatedToResourceRequest) ProtoMessage() {}
 
 func (x *ReadAutomationsRelatedToResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[51]
+	mi := &file_orch_v1_automations_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +4534,7 @@ func (x *ReadAutomationsRelatedToResourceRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use ReadAutomationsRelatedToResourceRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationsRelatedToResourceRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{51}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReadAutomationsRelatedToResourceRequest) GetResourceId() string {
@@ -4282,7 +4557,7 @@ type UpdateAutomationRequest struct {
 
 func (x *UpdateAutomationRequest) Reset() {
 	*x = UpdateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[52]
+	mi := &file_orch_v1_automations_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4294,7 +4569,7 @@ func (x *UpdateAutomationRequest) String() string {
 func (*UpdateAutomationRequest) ProtoMessage() {}
 
 func (x *UpdateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[52]
+	mi := &file_orch_v1_automations_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4307,7 +4582,7 @@ func (x *UpdateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{52}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *UpdateAutomationRequest) GetId() string {
@@ -4343,7 +4618,7 @@ type PatchAutomationRequest struct {
 
 func (x *PatchAutomationRequest) Reset() {
 	*x = PatchAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[53]
+	mi := &file_orch_v1_automations_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4355,7 +4630,7 @@ func (x *PatchAutomationRequest) String() string {
 func (*PatchAutomationRequest) ProtoMessage() {}
 
 func (x *PatchAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[53]
+	mi := &file_orch_v1_automations_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4368,7 +4643,7 @@ func (x *PatchAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchAutomationRequest.ProtoReflect.Descriptor instead.
 func (*PatchAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{53}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PatchAutomationRequest) GetId() string {
@@ -4402,7 +4677,7 @@ type DeleteAutomationRequest struct {
 
 func (x *DeleteAutomationRequest) Reset() {
 	*x = DeleteAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[54]
+	mi := &file_orch_v1_automations_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4414,7 +4689,7 @@ func (x *DeleteAutomationRequest) String() string {
 func (*DeleteAutomationRequest) ProtoMessage() {}
 
 func (x *DeleteAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[54]
+	mi := &file_orch_v1_automations_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4427,7 +4702,7 @@ func (x *DeleteAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAutomationRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{54}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DeleteAutomationRequest) GetId() string {
@@ -4447,7 +4722,7 @@ type DeleteAutomationsOwnedByResourceRequest struct {
 
 func (x *DeleteAutomationsOwnedByResourceRequest) Reset() {
 	*x = DeleteAutomationsOwnedByResourceRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[55]
+	mi := &file_orch_v1_automations_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4459,7 +4734,7 @@ func (x *DeleteAutomationsOwnedByResourceRequest) String() string {
 func (*DeleteAutomationsOwnedByResourceRequest) ProtoMessage() {}
 
 func (x *DeleteAutomationsOwnedByResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[55]
+	mi := &file_orch_v1_automations_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4472,7 +4747,7 @@ func (x *DeleteAutomationsOwnedByResourceRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use DeleteAutomationsOwnedByResourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAutomationsOwnedByResourceRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{55}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DeleteAutomationsOwnedByResourceRequest) GetResourceId() string {
@@ -4492,7 +4767,7 @@ type ValidateAutomationTemplateRequest struct {
 
 func (x *ValidateAutomationTemplateRequest) Reset() {
 	*x = ValidateAutomationTemplateRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[56]
+	mi := &file_orch_v1_automations_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4504,7 +4779,7 @@ func (x *ValidateAutomationTemplateRequest) String() string {
 func (*ValidateAutomationTemplateRequest) ProtoMessage() {}
 
 func (x *ValidateAutomationTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[56]
+	mi := &file_orch_v1_automations_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4517,7 +4792,7 @@ func (x *ValidateAutomationTemplateRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ValidateAutomationTemplateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateAutomationTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{56}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ValidateAutomationTemplateRequest) GetTemplate() string {
@@ -4537,7 +4812,7 @@ type ValidateTemplateRequest struct {
 
 func (x *ValidateTemplateRequest) Reset() {
 	*x = ValidateTemplateRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[57]
+	mi := &file_orch_v1_automations_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4824,7 @@ func (x *ValidateTemplateRequest) String() string {
 func (*ValidateTemplateRequest) ProtoMessage() {}
 
 func (x *ValidateTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[57]
+	mi := &file_orch_v1_automations_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4562,7 +4837,7 @@ func (x *ValidateTemplateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateTemplateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{57}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ValidateTemplateRequest) GetTemplate() string {
@@ -4614,7 +4889,7 @@ type AutomationBucket struct {
 
 func (x *AutomationBucket) Reset() {
 	*x = AutomationBucket{}
-	mi := &file_orch_v1_automations_proto_msgTypes[58]
+	mi := &file_orch_v1_automations_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4626,7 +4901,7 @@ func (x *AutomationBucket) String() string {
 func (*AutomationBucket) ProtoMessage() {}
 
 func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[58]
+	mi := &file_orch_v1_automations_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +4914,7 @@ func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationBucket.ProtoReflect.Descriptor instead.
 func (*AutomationBucket) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{58}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AutomationBucket) GetId() string {
@@ -4774,7 +5049,7 @@ type AutomationHold struct {
 
 func (x *AutomationHold) Reset() {
 	*x = AutomationHold{}
-	mi := &file_orch_v1_automations_proto_msgTypes[59]
+	mi := &file_orch_v1_automations_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4786,7 +5061,7 @@ func (x *AutomationHold) String() string {
 func (*AutomationHold) ProtoMessage() {}
 
 func (x *AutomationHold) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[59]
+	mi := &file_orch_v1_automations_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4799,7 +5074,7 @@ func (x *AutomationHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHold.ProtoReflect.Descriptor instead.
 func (*AutomationHold) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{59}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AutomationHold) GetId() string {
@@ -4861,14 +5136,16 @@ type AutomationActionRun struct {
 	// Why the last attempt failed; empty if it did not.
 	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// When the record may be removed, in microseconds since 1970; absent before the end.
-	Expires       *int64 `protobuf:"varint,11,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
+	Expires *int64 `protobuf:"varint,11,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
+	// Whether debounce or batch made the action run of others.
+	Collected     bool `protobuf:"varint,12,opt,name=collected,proto3" json:"collected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AutomationActionRun) Reset() {
 	*x = AutomationActionRun{}
-	mi := &file_orch_v1_automations_proto_msgTypes[60]
+	mi := &file_orch_v1_automations_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4880,7 +5157,7 @@ func (x *AutomationActionRun) String() string {
 func (*AutomationActionRun) ProtoMessage() {}
 
 func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[60]
+	mi := &file_orch_v1_automations_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4893,7 +5170,7 @@ func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationActionRun.ProtoReflect.Descriptor instead.
 func (*AutomationActionRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{60}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *AutomationActionRun) GetId() string {
@@ -4973,6 +5250,140 @@ func (x *AutomationActionRun) GetExpires() int64 {
 	return 0
 }
 
+func (x *AutomationActionRun) GetCollected() bool {
+	if x != nil {
+		return x.Collected
+	}
+	return false
+}
+
+// AutomationKey is what debounce, batch or singleton of an action keep for one key. It is stored and never shown.
+type AutomationKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID derived from the automation, the action and the key.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the automation.
+	AutomationId string `protobuf:"bytes,2,opt,name=automation_id,json=automationId,proto3" json:"automation_id,omitempty"`
+	// Time of the next examination, in microseconds since 1970.
+	Due int64 `protobuf:"varint,3,opt,name=due,proto3" json:"due,omitempty"`
+	// Ids of the action runs that were collected, 16 bytes each, oldest first.
+	Ledger []byte `protobuf:"bytes,4,opt,name=ledger,proto3" json:"ledger,omitempty"`
+	// Action run that debounce or batch creates at due; absent while nothing is collected.
+	Collected *AutomationActionRun `protobuf:"bytes,5,opt,name=collected,proto3,oneof" json:"collected,omitempty"`
+	// Time of the first firing of the collected run, in microseconds since 1970; absent without one.
+	Opened *int64 `protobuf:"varint,6,opt,name=opened,proto3,oneof" json:"opened,omitempty"`
+	// UUID of the action run whose flow run is the one of the key; absent before the first.
+	Active string `protobuf:"bytes,7,opt,name=active,proto3" json:"active,omitempty"`
+	// UUID of that flow run; absent until it is created.
+	FlowRunId string `protobuf:"bytes,8,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	// UUIDs of the action runs that wait for the end of the flow run, oldest first.
+	Queue []string `protobuf:"bytes,9,rep,name=queue,proto3" json:"queue,omitempty"`
+	// Time at which the queue began to wait for the flow run, in microseconds since 1970; absent without a queue.
+	WaitingSince  *int64 `protobuf:"varint,10,opt,name=waiting_since,json=waitingSince,proto3,oneof" json:"waiting_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationKey) Reset() {
+	*x = AutomationKey{}
+	mi := &file_orch_v1_automations_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationKey) ProtoMessage() {}
+
+func (x *AutomationKey) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationKey.ProtoReflect.Descriptor instead.
+func (*AutomationKey) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *AutomationKey) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AutomationKey) GetAutomationId() string {
+	if x != nil {
+		return x.AutomationId
+	}
+	return ""
+}
+
+func (x *AutomationKey) GetDue() int64 {
+	if x != nil {
+		return x.Due
+	}
+	return 0
+}
+
+func (x *AutomationKey) GetLedger() []byte {
+	if x != nil {
+		return x.Ledger
+	}
+	return nil
+}
+
+func (x *AutomationKey) GetCollected() *AutomationActionRun {
+	if x != nil {
+		return x.Collected
+	}
+	return nil
+}
+
+func (x *AutomationKey) GetOpened() int64 {
+	if x != nil && x.Opened != nil {
+		return *x.Opened
+	}
+	return 0
+}
+
+func (x *AutomationKey) GetActive() string {
+	if x != nil {
+		return x.Active
+	}
+	return ""
+}
+
+func (x *AutomationKey) GetFlowRunId() string {
+	if x != nil {
+		return x.FlowRunId
+	}
+	return ""
+}
+
+func (x *AutomationKey) GetQueue() []string {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *AutomationKey) GetWaitingSince() int64 {
+	if x != nil && x.WaitingSince != nil {
+		return *x.WaitingSince
+	}
+	return 0
+}
+
 // AutomationFiring is one firing of a trigger; it is stored and never published.
 type AutomationFiring struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5006,7 +5417,7 @@ type AutomationFiring struct {
 
 func (x *AutomationFiring) Reset() {
 	*x = AutomationFiring{}
-	mi := &file_orch_v1_automations_proto_msgTypes[61]
+	mi := &file_orch_v1_automations_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5018,7 +5429,7 @@ func (x *AutomationFiring) String() string {
 func (*AutomationFiring) ProtoMessage() {}
 
 func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[61]
+	mi := &file_orch_v1_automations_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5031,7 +5442,7 @@ func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationFiring.ProtoReflect.Descriptor instead.
 func (*AutomationFiring) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{61}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *AutomationFiring) GetId() string {
@@ -5254,7 +5665,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\xd2\xf3\x18\x06\"\x04typeB\x06\n" +
 	"\x04kind\"#\n" +
 	"\tDoNothing:\x16\xd2\xf3\x18\x12*\x04type2\n" +
-	"do-nothing\"\xfc\x02\n" +
+	"do-nothing\"\xb7\x04\n" +
 	"\rRunDeployment\x12?\n" +
 	"\x06source\x18\x01 \x01(\x0e2\x15.orch.v1.ActionSourceB\x10\xca\xf3\x18\f\"\n" +
 	"\"selected\"R\x06source\x120\n" +
@@ -5263,10 +5674,30 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"parameters\x18\x03 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\x01R\n" +
 	"parameters\x88\x01\x01\x125\n" +
 	"\rjob_variables\x18\x04 \x01(\fB\v\xca\xf3\x18\a\x10\x03\xc8\x01\x80\x80 H\x02R\fjobVariables\x88\x01\x01\x12@\n" +
-	"\x0eschedule_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\rscheduleAfter:\x1a\xd2\xf3\x18\x16*\x04type2\x0erun-deploymentB\x10\n" +
+	"\x0eschedule_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\rscheduleAfter\x122\n" +
+	"\bdebounce\x18\x06 \x01(\v2\x11.orch.v1.DebounceH\x03R\bdebounce\x88\x01\x01\x12)\n" +
+	"\x05batch\x18\a \x01(\v2\x0e.orch.v1.BatchH\x04R\x05batch\x88\x01\x01\x125\n" +
+	"\tsingleton\x18\b \x01(\v2\x12.orch.v1.SingletonH\x05R\tsingleton\x88\x01\x01:\x1a\xd2\xf3\x18\x16*\x04type2\x0erun-deploymentB\x10\n" +
 	"\x0e_deployment_idB\r\n" +
 	"\v_parametersB\x10\n" +
-	"\x0e_job_variables\"\xb4\x01\n" +
+	"\x0e_job_variablesB\v\n" +
+	"\t_debounceB\b\n" +
+	"\x06_batchB\f\n" +
+	"\n" +
+	"_singleton\"\xae\x01\n" +
+	"\bDebounce\x12\x1d\n" +
+	"\x03key\x18\x01 \x01(\tB\v\xca\xf3\x18\a\"\x02\"\"H\x80 R\x03key\x129\n" +
+	"\x06period\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x06\xca\xf3\x18\x02\x18\x01R\x06period\x12@\n" +
+	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\v\xca\xf3\x18\a\"\x05\"P1D\"R\atimeout:\x06\xd2\xf3\x18\x02\b\x01\"\xd8\x01\n" +
+	"\x05Batch\x12\x1d\n" +
+	"\x03key\x18\x01 \x01(\tB\v\xca\xf3\x18\a\"\x02\"\"H\x80 R\x03key\x12:\n" +
+	"\n" +
+	"max_events\x18\x02 \x01(\x03B\x1b\xca\xf3\x18\x17\"\x03100)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00@\x8f@R\tmaxEvents\x12;\n" +
+	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x06\xca\xf3\x18\x02\x18\x01R\atimeout\x12/\n" +
+	"\tparameter\x18\x04 \x01(\tB\x11\xca\xf3\x18\r\"\b\"events\"H\xc8\x01R\tparameter:\x06\xd2\xf3\x18\x02\b\x01\"l\n" +
+	"\tSingleton\x12\x1d\n" +
+	"\x03key\x18\x01 \x01(\tB\v\xca\xf3\x18\a\"\x02\"\"H\x80 R\x03key\x128\n" +
+	"\x04mode\x18\x02 \x01(\x0e2\x16.orch.v1.SingletonModeB\f\xca\xf3\x18\b\"\x06\"skip\"R\x04mode:\x06\xd2\xf3\x18\x02\b\x01\"\xb4\x01\n" +
 	"\x0fPauseDeployment\x12?\n" +
 	"\x06source\x18\x01 \x01(\x0e2\x15.orch.v1.ActionSourceB\x10\xca\xf3\x18\f\"\n" +
 	"\"selected\"R\x06source\x120\n" +
@@ -5501,7 +5932,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\afollows\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\afollows\x12\x1a\n" +
 	"\breceived\x18\x04 \x01(\x03R\breceived\x12\x1f\n" +
 	"\bsequence\x18\x05 \x01(\x03H\x00R\bsequence\x88\x01\x01B\v\n" +
-	"\t_sequence\"\xa6\x03\n" +
+	"\t_sequence\"\xc4\x03\n" +
 	"\x13AutomationActionRun\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
 	"\n" +
@@ -5516,10 +5947,27 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x04next\x18\t \x01(\x03H\x00R\x04next\x88\x01\x01\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x1d\n" +
-	"\aexpires\x18\v \x01(\x03H\x01R\aexpires\x88\x01\x01B\a\n" +
+	"\aexpires\x18\v \x01(\x03H\x01R\aexpires\x88\x01\x01\x12\x1c\n" +
+	"\tcollected\x18\f \x01(\bR\tcollectedB\a\n" +
 	"\x05_nextB\n" +
 	"\n" +
-	"\b_expires\"\x88\x04\n" +
+	"\b_expires\"\x97\x03\n" +
+	"\rAutomationKey\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12+\n" +
+	"\rautomation_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\fautomationId\x12\x10\n" +
+	"\x03due\x18\x03 \x01(\x03R\x03due\x12\x16\n" +
+	"\x06ledger\x18\x04 \x01(\fR\x06ledger\x12?\n" +
+	"\tcollected\x18\x05 \x01(\v2\x1c.orch.v1.AutomationActionRunH\x00R\tcollected\x88\x01\x01\x12\x1b\n" +
+	"\x06opened\x18\x06 \x01(\x03H\x01R\x06opened\x88\x01\x01\x12\x1e\n" +
+	"\x06active\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x06active\x12&\n" +
+	"\vflow_run_id\x18\b \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\tflowRunId\x12\x1c\n" +
+	"\x05queue\x18\t \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\x05queue\x12(\n" +
+	"\rwaiting_since\x18\n" +
+	" \x01(\x03H\x02R\fwaitingSince\x88\x01\x01B\f\n" +
+	"\n" +
+	"_collectedB\t\n" +
+	"\a_openedB\x10\n" +
+	"\x0e_waiting_since\"\x88\x04\n" +
 	"\x10AutomationFiring\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12%\n" +
 	"\n" +
@@ -5567,7 +6015,12 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\fActionSource\x12\x1d\n" +
 	"\x19ACTION_SOURCE_UNSPECIFIED\x10\x00\x12(\n" +
 	"\x16ACTION_SOURCE_SELECTED\x10\x01\x1a\f\xda\xf3\x18\bselected\x12(\n" +
-	"\x16ACTION_SOURCE_INFERRED\x10\x02\x1a\f\xda\xf3\x18\binferred*\xb2\x01\n" +
+	"\x16ACTION_SOURCE_INFERRED\x10\x02\x1a\f\xda\xf3\x18\binferred*\xa0\x01\n" +
+	"\rSingletonMode\x12\x1e\n" +
+	"\x1aSINGLETON_MODE_UNSPECIFIED\x10\x00\x12!\n" +
+	"\x13SINGLETON_MODE_SKIP\x10\x01\x1a\b\xda\xf3\x18\x04skip\x12#\n" +
+	"\x14SINGLETON_MODE_QUEUE\x10\x02\x1a\t\xda\xf3\x18\x05queue\x12'\n" +
+	"\x16SINGLETON_MODE_REPLACE\x10\x03\x1a\v\xda\xf3\x18\areplace*\xb2\x01\n" +
 	"\x0eAutomationSort\x12\x1f\n" +
 	"\x1bAUTOMATION_SORT_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cAUTOMATION_SORT_CREATED_DESC\x10\x01\x12 \n" +
@@ -5618,8 +6071,8 @@ func file_orch_v1_automations_proto_rawDescGZIP() []byte {
 	return file_orch_v1_automations_proto_rawDescData
 }
 
-var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_orch_v1_automations_proto_goTypes = []any{
 	(Posture)(0),                                    // 0: orch.v1.Posture
 	(RequirementWord)(0),                            // 1: orch.v1.RequirementWord
@@ -5627,246 +6080,259 @@ var file_orch_v1_automations_proto_goTypes = []any{
 	(MetricName)(0),                                 // 3: orch.v1.MetricName
 	(MetricOperator)(0),                             // 4: orch.v1.MetricOperator
 	(ActionSource)(0),                               // 5: orch.v1.ActionSource
-	(AutomationSort)(0),                             // 6: orch.v1.AutomationSort
-	(ActionOutcome)(0),                              // 7: orch.v1.ActionOutcome
-	(TriggerState)(0),                               // 8: orch.v1.TriggerState
-	(*Automation)(nil),                              // 9: orch.v1.Automation
-	(*AutomationCreate)(nil),                        // 10: orch.v1.AutomationCreate
-	(*AutomationUpdate)(nil),                        // 11: orch.v1.AutomationUpdate
-	(*AutomationPartialUpdate)(nil),                 // 12: orch.v1.AutomationPartialUpdate
-	(*AutomationList)(nil),                          // 13: orch.v1.AutomationList
-	(*Trigger)(nil),                                 // 14: orch.v1.Trigger
-	(*EventTrigger)(nil),                            // 15: orch.v1.EventTrigger
-	(*RelatedMatch)(nil),                            // 16: orch.v1.RelatedMatch
-	(*ResourceSpecifications)(nil),                  // 17: orch.v1.ResourceSpecifications
-	(*CompoundTrigger)(nil),                         // 18: orch.v1.CompoundTrigger
-	(*Requirement)(nil),                             // 19: orch.v1.Requirement
-	(*SequenceTrigger)(nil),                         // 20: orch.v1.SequenceTrigger
-	(*MetricTrigger)(nil),                           // 21: orch.v1.MetricTrigger
-	(*MetricTriggerQuery)(nil),                      // 22: orch.v1.MetricTriggerQuery
-	(*Action)(nil),                                  // 23: orch.v1.Action
-	(*DoNothing)(nil),                               // 24: orch.v1.DoNothing
-	(*RunDeployment)(nil),                           // 25: orch.v1.RunDeployment
-	(*PauseDeployment)(nil),                         // 26: orch.v1.PauseDeployment
-	(*ResumeDeployment)(nil),                        // 27: orch.v1.ResumeDeployment
-	(*CancelFlowRun)(nil),                           // 28: orch.v1.CancelFlowRun
-	(*DeleteFlowRun)(nil),                           // 29: orch.v1.DeleteFlowRun
-	(*ChangeFlowRunState)(nil),                      // 30: orch.v1.ChangeFlowRunState
-	(*PauseWorkQueue)(nil),                          // 31: orch.v1.PauseWorkQueue
-	(*ResumeWorkQueue)(nil),                         // 32: orch.v1.ResumeWorkQueue
-	(*SendNotification)(nil),                        // 33: orch.v1.SendNotification
-	(*CallWebhook)(nil),                             // 34: orch.v1.CallWebhook
-	(*PauseAutomation)(nil),                         // 35: orch.v1.PauseAutomation
-	(*ResumeAutomation)(nil),                        // 36: orch.v1.ResumeAutomation
-	(*SuspendFlowRun)(nil),                          // 37: orch.v1.SuspendFlowRun
-	(*ResumeFlowRun)(nil),                           // 38: orch.v1.ResumeFlowRun
-	(*PauseWorkPool)(nil),                           // 39: orch.v1.PauseWorkPool
-	(*ResumeWorkPool)(nil),                          // 40: orch.v1.ResumeWorkPool
-	(*PauseSchedule)(nil),                           // 41: orch.v1.PauseSchedule
-	(*ResumeSchedule)(nil),                          // 42: orch.v1.ResumeSchedule
-	(*SendEmailNotification)(nil),                   // 43: orch.v1.SendEmailNotification
-	(*AutomationFilter)(nil),                        // 44: orch.v1.AutomationFilter
-	(*BeforeFilter)(nil),                            // 45: orch.v1.BeforeFilter
-	(*AutomationQuery)(nil),                         // 46: orch.v1.AutomationQuery
-	(*AutomationCountQuery)(nil),                    // 47: orch.v1.AutomationCountQuery
-	(*AutomationEvaluationQuery)(nil),               // 48: orch.v1.AutomationEvaluationQuery
-	(*AutomationEvaluation)(nil),                    // 49: orch.v1.AutomationEvaluation
-	(*AutomationEvaluationFiring)(nil),              // 50: orch.v1.AutomationEvaluationFiring
-	(*AutomationHistory)(nil),                       // 51: orch.v1.AutomationHistory
-	(*AutomationHistoryFiring)(nil),                 // 52: orch.v1.AutomationHistoryFiring
-	(*AutomationHistoryAction)(nil),                 // 53: orch.v1.AutomationHistoryAction
-	(*EvaluateAutomationRequest)(nil),               // 54: orch.v1.EvaluateAutomationRequest
-	(*ReadAutomationHistoryRequest)(nil),            // 55: orch.v1.ReadAutomationHistoryRequest
-	(*CreateAutomationRequest)(nil),                 // 56: orch.v1.CreateAutomationRequest
-	(*ReadAutomationRequest)(nil),                   // 57: orch.v1.ReadAutomationRequest
-	(*ReadAutomationsRequest)(nil),                  // 58: orch.v1.ReadAutomationsRequest
-	(*CountAutomationsRequest)(nil),                 // 59: orch.v1.CountAutomationsRequest
-	(*ReadAutomationsRelatedToResourceRequest)(nil), // 60: orch.v1.ReadAutomationsRelatedToResourceRequest
-	(*UpdateAutomationRequest)(nil),                 // 61: orch.v1.UpdateAutomationRequest
-	(*PatchAutomationRequest)(nil),                  // 62: orch.v1.PatchAutomationRequest
-	(*DeleteAutomationRequest)(nil),                 // 63: orch.v1.DeleteAutomationRequest
-	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 64: orch.v1.DeleteAutomationsOwnedByResourceRequest
-	(*ValidateAutomationTemplateRequest)(nil),       // 65: orch.v1.ValidateAutomationTemplateRequest
-	(*ValidateTemplateRequest)(nil),                 // 66: orch.v1.ValidateTemplateRequest
-	(*AutomationBucket)(nil),                        // 67: orch.v1.AutomationBucket
-	(*AutomationHold)(nil),                          // 68: orch.v1.AutomationHold
-	(*AutomationActionRun)(nil),                     // 69: orch.v1.AutomationActionRun
-	(*AutomationFiring)(nil),                        // 70: orch.v1.AutomationFiring
-	nil,                                             // 71: orch.v1.AutomationEvaluationFiring.LabelsEntry
-	nil,                                             // 72: orch.v1.AutomationHistoryFiring.LabelsEntry
-	nil,                                             // 73: orch.v1.AutomationFiring.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                   // 74: google.protobuf.Timestamp
-	(*ResourceSpecification)(nil),                   // 75: orch.v1.ResourceSpecification
-	(*durationpb.Duration)(nil),                     // 76: google.protobuf.Duration
-	(StateType)(0),                                  // 77: orch.v1.StateType
-	(Operator)(0),                                   // 78: orch.v1.Operator
-	(*AnyUuidFilter)(nil),                           // 79: orch.v1.AnyUuidFilter
-	(*AnyStringFilter)(nil),                         // 80: orch.v1.AnyStringFilter
-	(*TagsFilter)(nil),                              // 81: orch.v1.TagsFilter
-	(*PageLimit)(nil),                               // 82: orch.v1.PageLimit
-	(*RelatedResource)(nil),                         // 83: orch.v1.RelatedResource
-	(*fieldmaskpb.FieldMask)(nil),                   // 84: google.protobuf.FieldMask
-	(*ReceivedEvent)(nil),                           // 85: orch.v1.ReceivedEvent
-	(*ReadAutomationDeliveriesRequest)(nil),         // 86: orch.v1.ReadAutomationDeliveriesRequest
-	(*ReadAutomationDeliveryRequest)(nil),           // 87: orch.v1.ReadAutomationDeliveryRequest
-	(*CountResponse)(nil),                           // 88: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                           // 89: google.protobuf.Empty
-	(*AutomationDeliveryList)(nil),                  // 90: orch.v1.AutomationDeliveryList
-	(*AutomationDelivery)(nil),                      // 91: orch.v1.AutomationDelivery
+	(SingletonMode)(0),                              // 6: orch.v1.SingletonMode
+	(AutomationSort)(0),                             // 7: orch.v1.AutomationSort
+	(ActionOutcome)(0),                              // 8: orch.v1.ActionOutcome
+	(TriggerState)(0),                               // 9: orch.v1.TriggerState
+	(*Automation)(nil),                              // 10: orch.v1.Automation
+	(*AutomationCreate)(nil),                        // 11: orch.v1.AutomationCreate
+	(*AutomationUpdate)(nil),                        // 12: orch.v1.AutomationUpdate
+	(*AutomationPartialUpdate)(nil),                 // 13: orch.v1.AutomationPartialUpdate
+	(*AutomationList)(nil),                          // 14: orch.v1.AutomationList
+	(*Trigger)(nil),                                 // 15: orch.v1.Trigger
+	(*EventTrigger)(nil),                            // 16: orch.v1.EventTrigger
+	(*RelatedMatch)(nil),                            // 17: orch.v1.RelatedMatch
+	(*ResourceSpecifications)(nil),                  // 18: orch.v1.ResourceSpecifications
+	(*CompoundTrigger)(nil),                         // 19: orch.v1.CompoundTrigger
+	(*Requirement)(nil),                             // 20: orch.v1.Requirement
+	(*SequenceTrigger)(nil),                         // 21: orch.v1.SequenceTrigger
+	(*MetricTrigger)(nil),                           // 22: orch.v1.MetricTrigger
+	(*MetricTriggerQuery)(nil),                      // 23: orch.v1.MetricTriggerQuery
+	(*Action)(nil),                                  // 24: orch.v1.Action
+	(*DoNothing)(nil),                               // 25: orch.v1.DoNothing
+	(*RunDeployment)(nil),                           // 26: orch.v1.RunDeployment
+	(*Debounce)(nil),                                // 27: orch.v1.Debounce
+	(*Batch)(nil),                                   // 28: orch.v1.Batch
+	(*Singleton)(nil),                               // 29: orch.v1.Singleton
+	(*PauseDeployment)(nil),                         // 30: orch.v1.PauseDeployment
+	(*ResumeDeployment)(nil),                        // 31: orch.v1.ResumeDeployment
+	(*CancelFlowRun)(nil),                           // 32: orch.v1.CancelFlowRun
+	(*DeleteFlowRun)(nil),                           // 33: orch.v1.DeleteFlowRun
+	(*ChangeFlowRunState)(nil),                      // 34: orch.v1.ChangeFlowRunState
+	(*PauseWorkQueue)(nil),                          // 35: orch.v1.PauseWorkQueue
+	(*ResumeWorkQueue)(nil),                         // 36: orch.v1.ResumeWorkQueue
+	(*SendNotification)(nil),                        // 37: orch.v1.SendNotification
+	(*CallWebhook)(nil),                             // 38: orch.v1.CallWebhook
+	(*PauseAutomation)(nil),                         // 39: orch.v1.PauseAutomation
+	(*ResumeAutomation)(nil),                        // 40: orch.v1.ResumeAutomation
+	(*SuspendFlowRun)(nil),                          // 41: orch.v1.SuspendFlowRun
+	(*ResumeFlowRun)(nil),                           // 42: orch.v1.ResumeFlowRun
+	(*PauseWorkPool)(nil),                           // 43: orch.v1.PauseWorkPool
+	(*ResumeWorkPool)(nil),                          // 44: orch.v1.ResumeWorkPool
+	(*PauseSchedule)(nil),                           // 45: orch.v1.PauseSchedule
+	(*ResumeSchedule)(nil),                          // 46: orch.v1.ResumeSchedule
+	(*SendEmailNotification)(nil),                   // 47: orch.v1.SendEmailNotification
+	(*AutomationFilter)(nil),                        // 48: orch.v1.AutomationFilter
+	(*BeforeFilter)(nil),                            // 49: orch.v1.BeforeFilter
+	(*AutomationQuery)(nil),                         // 50: orch.v1.AutomationQuery
+	(*AutomationCountQuery)(nil),                    // 51: orch.v1.AutomationCountQuery
+	(*AutomationEvaluationQuery)(nil),               // 52: orch.v1.AutomationEvaluationQuery
+	(*AutomationEvaluation)(nil),                    // 53: orch.v1.AutomationEvaluation
+	(*AutomationEvaluationFiring)(nil),              // 54: orch.v1.AutomationEvaluationFiring
+	(*AutomationHistory)(nil),                       // 55: orch.v1.AutomationHistory
+	(*AutomationHistoryFiring)(nil),                 // 56: orch.v1.AutomationHistoryFiring
+	(*AutomationHistoryAction)(nil),                 // 57: orch.v1.AutomationHistoryAction
+	(*EvaluateAutomationRequest)(nil),               // 58: orch.v1.EvaluateAutomationRequest
+	(*ReadAutomationHistoryRequest)(nil),            // 59: orch.v1.ReadAutomationHistoryRequest
+	(*CreateAutomationRequest)(nil),                 // 60: orch.v1.CreateAutomationRequest
+	(*ReadAutomationRequest)(nil),                   // 61: orch.v1.ReadAutomationRequest
+	(*ReadAutomationsRequest)(nil),                  // 62: orch.v1.ReadAutomationsRequest
+	(*CountAutomationsRequest)(nil),                 // 63: orch.v1.CountAutomationsRequest
+	(*ReadAutomationsRelatedToResourceRequest)(nil), // 64: orch.v1.ReadAutomationsRelatedToResourceRequest
+	(*UpdateAutomationRequest)(nil),                 // 65: orch.v1.UpdateAutomationRequest
+	(*PatchAutomationRequest)(nil),                  // 66: orch.v1.PatchAutomationRequest
+	(*DeleteAutomationRequest)(nil),                 // 67: orch.v1.DeleteAutomationRequest
+	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 68: orch.v1.DeleteAutomationsOwnedByResourceRequest
+	(*ValidateAutomationTemplateRequest)(nil),       // 69: orch.v1.ValidateAutomationTemplateRequest
+	(*ValidateTemplateRequest)(nil),                 // 70: orch.v1.ValidateTemplateRequest
+	(*AutomationBucket)(nil),                        // 71: orch.v1.AutomationBucket
+	(*AutomationHold)(nil),                          // 72: orch.v1.AutomationHold
+	(*AutomationActionRun)(nil),                     // 73: orch.v1.AutomationActionRun
+	(*AutomationKey)(nil),                           // 74: orch.v1.AutomationKey
+	(*AutomationFiring)(nil),                        // 75: orch.v1.AutomationFiring
+	nil,                                             // 76: orch.v1.AutomationEvaluationFiring.LabelsEntry
+	nil,                                             // 77: orch.v1.AutomationHistoryFiring.LabelsEntry
+	nil,                                             // 78: orch.v1.AutomationFiring.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                   // 79: google.protobuf.Timestamp
+	(*ResourceSpecification)(nil),                   // 80: orch.v1.ResourceSpecification
+	(*durationpb.Duration)(nil),                     // 81: google.protobuf.Duration
+	(StateType)(0),                                  // 82: orch.v1.StateType
+	(Operator)(0),                                   // 83: orch.v1.Operator
+	(*AnyUuidFilter)(nil),                           // 84: orch.v1.AnyUuidFilter
+	(*AnyStringFilter)(nil),                         // 85: orch.v1.AnyStringFilter
+	(*TagsFilter)(nil),                              // 86: orch.v1.TagsFilter
+	(*PageLimit)(nil),                               // 87: orch.v1.PageLimit
+	(*RelatedResource)(nil),                         // 88: orch.v1.RelatedResource
+	(*fieldmaskpb.FieldMask)(nil),                   // 89: google.protobuf.FieldMask
+	(*ReceivedEvent)(nil),                           // 90: orch.v1.ReceivedEvent
+	(*ReadAutomationDeliveriesRequest)(nil),         // 91: orch.v1.ReadAutomationDeliveriesRequest
+	(*ReadAutomationDeliveryRequest)(nil),           // 92: orch.v1.ReadAutomationDeliveryRequest
+	(*CountResponse)(nil),                           // 93: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                           // 94: google.protobuf.Empty
+	(*AutomationDeliveryList)(nil),                  // 95: orch.v1.AutomationDeliveryList
+	(*AutomationDelivery)(nil),                      // 96: orch.v1.AutomationDelivery
 }
 var file_orch_v1_automations_proto_depIdxs = []int32{
-	74,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
-	74,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
-	14,  // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
-	23,  // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
-	23,  // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
-	23,  // 5: orch.v1.Automation.actions_on_resolve:type_name -> orch.v1.Action
-	14,  // 6: orch.v1.AutomationCreate.trigger:type_name -> orch.v1.Trigger
-	23,  // 7: orch.v1.AutomationCreate.actions:type_name -> orch.v1.Action
-	23,  // 8: orch.v1.AutomationCreate.actions_on_trigger:type_name -> orch.v1.Action
-	23,  // 9: orch.v1.AutomationCreate.actions_on_resolve:type_name -> orch.v1.Action
-	14,  // 10: orch.v1.AutomationUpdate.trigger:type_name -> orch.v1.Trigger
-	23,  // 11: orch.v1.AutomationUpdate.actions:type_name -> orch.v1.Action
-	23,  // 12: orch.v1.AutomationUpdate.actions_on_trigger:type_name -> orch.v1.Action
-	23,  // 13: orch.v1.AutomationUpdate.actions_on_resolve:type_name -> orch.v1.Action
-	9,   // 14: orch.v1.AutomationList.automations:type_name -> orch.v1.Automation
-	15,  // 15: orch.v1.Trigger.event:type_name -> orch.v1.EventTrigger
-	18,  // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
-	20,  // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
-	21,  // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
-	75,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
-	16,  // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
+	79,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
+	79,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
+	15,  // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
+	24,  // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
+	24,  // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
+	24,  // 5: orch.v1.Automation.actions_on_resolve:type_name -> orch.v1.Action
+	15,  // 6: orch.v1.AutomationCreate.trigger:type_name -> orch.v1.Trigger
+	24,  // 7: orch.v1.AutomationCreate.actions:type_name -> orch.v1.Action
+	24,  // 8: orch.v1.AutomationCreate.actions_on_trigger:type_name -> orch.v1.Action
+	24,  // 9: orch.v1.AutomationCreate.actions_on_resolve:type_name -> orch.v1.Action
+	15,  // 10: orch.v1.AutomationUpdate.trigger:type_name -> orch.v1.Trigger
+	24,  // 11: orch.v1.AutomationUpdate.actions:type_name -> orch.v1.Action
+	24,  // 12: orch.v1.AutomationUpdate.actions_on_trigger:type_name -> orch.v1.Action
+	24,  // 13: orch.v1.AutomationUpdate.actions_on_resolve:type_name -> orch.v1.Action
+	10,  // 14: orch.v1.AutomationList.automations:type_name -> orch.v1.Automation
+	16,  // 15: orch.v1.Trigger.event:type_name -> orch.v1.EventTrigger
+	19,  // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
+	21,  // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
+	22,  // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
+	80,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
+	17,  // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	0,   // 21: orch.v1.EventTrigger.posture:type_name -> orch.v1.Posture
-	76,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
-	75,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
-	17,  // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
-	75,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
-	14,  // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
-	76,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
-	19,  // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
+	81,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
+	80,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
+	18,  // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
+	80,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
+	15,  // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
+	81,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
+	20,  // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
 	1,   // 29: orch.v1.Requirement.word:type_name -> orch.v1.RequirementWord
-	14,  // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
-	76,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
-	75,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
-	16,  // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
+	15,  // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
+	81,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
+	80,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
+	17,  // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	2,   // 34: orch.v1.MetricTrigger.posture:type_name -> orch.v1.MetricPosture
-	22,  // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
+	23,  // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
 	3,   // 36: orch.v1.MetricTriggerQuery.name:type_name -> orch.v1.MetricName
 	4,   // 37: orch.v1.MetricTriggerQuery.operator:type_name -> orch.v1.MetricOperator
-	76,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
-	76,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
-	24,  // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
-	25,  // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
-	26,  // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
-	27,  // 43: orch.v1.Action.resume_deployment:type_name -> orch.v1.ResumeDeployment
-	28,  // 44: orch.v1.Action.cancel_flow_run:type_name -> orch.v1.CancelFlowRun
-	29,  // 45: orch.v1.Action.delete_flow_run:type_name -> orch.v1.DeleteFlowRun
-	30,  // 46: orch.v1.Action.change_flow_run_state:type_name -> orch.v1.ChangeFlowRunState
-	31,  // 47: orch.v1.Action.pause_work_queue:type_name -> orch.v1.PauseWorkQueue
-	32,  // 48: orch.v1.Action.resume_work_queue:type_name -> orch.v1.ResumeWorkQueue
-	33,  // 49: orch.v1.Action.send_notification:type_name -> orch.v1.SendNotification
-	34,  // 50: orch.v1.Action.call_webhook:type_name -> orch.v1.CallWebhook
-	35,  // 51: orch.v1.Action.pause_automation:type_name -> orch.v1.PauseAutomation
-	36,  // 52: orch.v1.Action.resume_automation:type_name -> orch.v1.ResumeAutomation
-	37,  // 53: orch.v1.Action.suspend_flow_run:type_name -> orch.v1.SuspendFlowRun
-	38,  // 54: orch.v1.Action.resume_flow_run:type_name -> orch.v1.ResumeFlowRun
-	39,  // 55: orch.v1.Action.pause_work_pool:type_name -> orch.v1.PauseWorkPool
-	40,  // 56: orch.v1.Action.resume_work_pool:type_name -> orch.v1.ResumeWorkPool
-	41,  // 57: orch.v1.Action.pause_schedule:type_name -> orch.v1.PauseSchedule
-	42,  // 58: orch.v1.Action.resume_schedule:type_name -> orch.v1.ResumeSchedule
-	43,  // 59: orch.v1.Action.send_email_notification:type_name -> orch.v1.SendEmailNotification
+	81,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
+	81,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
+	25,  // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
+	26,  // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
+	30,  // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
+	31,  // 43: orch.v1.Action.resume_deployment:type_name -> orch.v1.ResumeDeployment
+	32,  // 44: orch.v1.Action.cancel_flow_run:type_name -> orch.v1.CancelFlowRun
+	33,  // 45: orch.v1.Action.delete_flow_run:type_name -> orch.v1.DeleteFlowRun
+	34,  // 46: orch.v1.Action.change_flow_run_state:type_name -> orch.v1.ChangeFlowRunState
+	35,  // 47: orch.v1.Action.pause_work_queue:type_name -> orch.v1.PauseWorkQueue
+	36,  // 48: orch.v1.Action.resume_work_queue:type_name -> orch.v1.ResumeWorkQueue
+	37,  // 49: orch.v1.Action.send_notification:type_name -> orch.v1.SendNotification
+	38,  // 50: orch.v1.Action.call_webhook:type_name -> orch.v1.CallWebhook
+	39,  // 51: orch.v1.Action.pause_automation:type_name -> orch.v1.PauseAutomation
+	40,  // 52: orch.v1.Action.resume_automation:type_name -> orch.v1.ResumeAutomation
+	41,  // 53: orch.v1.Action.suspend_flow_run:type_name -> orch.v1.SuspendFlowRun
+	42,  // 54: orch.v1.Action.resume_flow_run:type_name -> orch.v1.ResumeFlowRun
+	43,  // 55: orch.v1.Action.pause_work_pool:type_name -> orch.v1.PauseWorkPool
+	44,  // 56: orch.v1.Action.resume_work_pool:type_name -> orch.v1.ResumeWorkPool
+	45,  // 57: orch.v1.Action.pause_schedule:type_name -> orch.v1.PauseSchedule
+	46,  // 58: orch.v1.Action.resume_schedule:type_name -> orch.v1.ResumeSchedule
+	47,  // 59: orch.v1.Action.send_email_notification:type_name -> orch.v1.SendEmailNotification
 	5,   // 60: orch.v1.RunDeployment.source:type_name -> orch.v1.ActionSource
-	76,  // 61: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
-	5,   // 62: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
-	5,   // 63: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
-	77,  // 64: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
-	5,   // 65: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
-	5,   // 66: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
-	5,   // 67: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
-	5,   // 68: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
-	5,   // 69: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
-	5,   // 70: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
-	78,  // 71: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
-	79,  // 72: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
-	80,  // 73: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
-	45,  // 74: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
-	81,  // 75: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
-	74,  // 76: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
-	44,  // 77: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
-	6,   // 78: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
-	82,  // 79: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
-	44,  // 80: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
-	10,  // 81: orch.v1.AutomationEvaluationQuery.automation:type_name -> orch.v1.AutomationCreate
-	74,  // 82: orch.v1.AutomationEvaluationQuery.since:type_name -> google.protobuf.Timestamp
-	74,  // 83: orch.v1.AutomationEvaluationQuery.until:type_name -> google.protobuf.Timestamp
-	50,  // 84: orch.v1.AutomationEvaluation.firings:type_name -> orch.v1.AutomationEvaluationFiring
-	74,  // 85: orch.v1.AutomationEvaluation.evaluated_until:type_name -> google.protobuf.Timestamp
-	74,  // 86: orch.v1.AutomationEvaluationFiring.triggered:type_name -> google.protobuf.Timestamp
-	8,   // 87: orch.v1.AutomationEvaluationFiring.state:type_name -> orch.v1.TriggerState
-	71,  // 88: orch.v1.AutomationEvaluationFiring.labels:type_name -> orch.v1.AutomationEvaluationFiring.LabelsEntry
-	50,  // 89: orch.v1.AutomationEvaluationFiring.firings:type_name -> orch.v1.AutomationEvaluationFiring
-	52,  // 90: orch.v1.AutomationHistory.firings:type_name -> orch.v1.AutomationHistoryFiring
-	74,  // 91: orch.v1.AutomationHistoryFiring.triggered:type_name -> google.protobuf.Timestamp
-	8,   // 92: orch.v1.AutomationHistoryFiring.state:type_name -> orch.v1.TriggerState
-	72,  // 93: orch.v1.AutomationHistoryFiring.labels:type_name -> orch.v1.AutomationHistoryFiring.LabelsEntry
-	53,  // 94: orch.v1.AutomationHistoryFiring.actions:type_name -> orch.v1.AutomationHistoryAction
-	7,   // 95: orch.v1.AutomationHistoryAction.outcome:type_name -> orch.v1.ActionOutcome
-	74,  // 96: orch.v1.AutomationHistoryAction.ended:type_name -> google.protobuf.Timestamp
-	83,  // 97: orch.v1.AutomationHistoryAction.related:type_name -> orch.v1.RelatedResource
-	48,  // 98: orch.v1.EvaluateAutomationRequest.query:type_name -> orch.v1.AutomationEvaluationQuery
-	10,  // 99: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
-	46,  // 100: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
-	47,  // 101: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
-	11,  // 102: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
-	84,  // 103: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	12,  // 104: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
-	84,  // 105: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	85,  // 106: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
-	70,  // 107: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
-	70,  // 108: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
-	85,  // 109: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
-	9,   // 110: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
-	70,  // 111: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
-	23,  // 112: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
-	8,   // 113: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
-	85,  // 114: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
-	73,  // 115: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
-	70,  // 116: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
-	56,  // 117: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
-	57,  // 118: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
-	58,  // 119: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
-	59,  // 120: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
-	60,  // 121: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
-	61,  // 122: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
-	62,  // 123: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
-	63,  // 124: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
-	64,  // 125: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
-	54,  // 126: orch.v1.AutomationService.EvaluateAutomation:input_type -> orch.v1.EvaluateAutomationRequest
-	55,  // 127: orch.v1.AutomationService.ReadAutomationHistory:input_type -> orch.v1.ReadAutomationHistoryRequest
-	86,  // 128: orch.v1.AutomationService.ReadAutomationDeliveries:input_type -> orch.v1.ReadAutomationDeliveriesRequest
-	87,  // 129: orch.v1.AutomationService.ReadAutomationDelivery:input_type -> orch.v1.ReadAutomationDeliveryRequest
-	65,  // 130: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
-	66,  // 131: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
-	9,   // 132: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
-	9,   // 133: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
-	13,  // 134: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
-	88,  // 135: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
-	13,  // 136: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
-	89,  // 137: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
-	89,  // 138: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
-	89,  // 139: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
-	89,  // 140: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
-	49,  // 141: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
-	51,  // 142: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
-	90,  // 143: orch.v1.AutomationService.ReadAutomationDeliveries:output_type -> orch.v1.AutomationDeliveryList
-	91,  // 144: orch.v1.AutomationService.ReadAutomationDelivery:output_type -> orch.v1.AutomationDelivery
-	89,  // 145: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
-	89,  // 146: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
-	132, // [132:147] is the sub-list for method output_type
-	117, // [117:132] is the sub-list for method input_type
-	117, // [117:117] is the sub-list for extension type_name
-	117, // [117:117] is the sub-list for extension extendee
-	0,   // [0:117] is the sub-list for field type_name
+	81,  // 61: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
+	27,  // 62: orch.v1.RunDeployment.debounce:type_name -> orch.v1.Debounce
+	28,  // 63: orch.v1.RunDeployment.batch:type_name -> orch.v1.Batch
+	29,  // 64: orch.v1.RunDeployment.singleton:type_name -> orch.v1.Singleton
+	81,  // 65: orch.v1.Debounce.period:type_name -> google.protobuf.Duration
+	81,  // 66: orch.v1.Debounce.timeout:type_name -> google.protobuf.Duration
+	81,  // 67: orch.v1.Batch.timeout:type_name -> google.protobuf.Duration
+	6,   // 68: orch.v1.Singleton.mode:type_name -> orch.v1.SingletonMode
+	5,   // 69: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
+	5,   // 70: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
+	82,  // 71: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
+	5,   // 72: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
+	5,   // 73: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
+	5,   // 74: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
+	5,   // 75: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
+	5,   // 76: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
+	5,   // 77: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
+	83,  // 78: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
+	84,  // 79: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
+	85,  // 80: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
+	49,  // 81: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
+	86,  // 82: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
+	79,  // 83: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
+	48,  // 84: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
+	7,   // 85: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
+	87,  // 86: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
+	48,  // 87: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
+	11,  // 88: orch.v1.AutomationEvaluationQuery.automation:type_name -> orch.v1.AutomationCreate
+	79,  // 89: orch.v1.AutomationEvaluationQuery.since:type_name -> google.protobuf.Timestamp
+	79,  // 90: orch.v1.AutomationEvaluationQuery.until:type_name -> google.protobuf.Timestamp
+	54,  // 91: orch.v1.AutomationEvaluation.firings:type_name -> orch.v1.AutomationEvaluationFiring
+	79,  // 92: orch.v1.AutomationEvaluation.evaluated_until:type_name -> google.protobuf.Timestamp
+	79,  // 93: orch.v1.AutomationEvaluationFiring.triggered:type_name -> google.protobuf.Timestamp
+	9,   // 94: orch.v1.AutomationEvaluationFiring.state:type_name -> orch.v1.TriggerState
+	76,  // 95: orch.v1.AutomationEvaluationFiring.labels:type_name -> orch.v1.AutomationEvaluationFiring.LabelsEntry
+	54,  // 96: orch.v1.AutomationEvaluationFiring.firings:type_name -> orch.v1.AutomationEvaluationFiring
+	56,  // 97: orch.v1.AutomationHistory.firings:type_name -> orch.v1.AutomationHistoryFiring
+	79,  // 98: orch.v1.AutomationHistoryFiring.triggered:type_name -> google.protobuf.Timestamp
+	9,   // 99: orch.v1.AutomationHistoryFiring.state:type_name -> orch.v1.TriggerState
+	77,  // 100: orch.v1.AutomationHistoryFiring.labels:type_name -> orch.v1.AutomationHistoryFiring.LabelsEntry
+	57,  // 101: orch.v1.AutomationHistoryFiring.actions:type_name -> orch.v1.AutomationHistoryAction
+	8,   // 102: orch.v1.AutomationHistoryAction.outcome:type_name -> orch.v1.ActionOutcome
+	79,  // 103: orch.v1.AutomationHistoryAction.ended:type_name -> google.protobuf.Timestamp
+	88,  // 104: orch.v1.AutomationHistoryAction.related:type_name -> orch.v1.RelatedResource
+	52,  // 105: orch.v1.EvaluateAutomationRequest.query:type_name -> orch.v1.AutomationEvaluationQuery
+	11,  // 106: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
+	50,  // 107: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
+	51,  // 108: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
+	12,  // 109: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
+	89,  // 110: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	13,  // 111: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
+	89,  // 112: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	90,  // 113: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
+	75,  // 114: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
+	75,  // 115: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
+	90,  // 116: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
+	10,  // 117: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
+	75,  // 118: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
+	24,  // 119: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
+	73,  // 120: orch.v1.AutomationKey.collected:type_name -> orch.v1.AutomationActionRun
+	9,   // 121: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
+	90,  // 122: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
+	78,  // 123: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
+	75,  // 124: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
+	60,  // 125: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
+	61,  // 126: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
+	62,  // 127: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
+	63,  // 128: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
+	64,  // 129: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
+	65,  // 130: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
+	66,  // 131: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
+	67,  // 132: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
+	68,  // 133: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
+	58,  // 134: orch.v1.AutomationService.EvaluateAutomation:input_type -> orch.v1.EvaluateAutomationRequest
+	59,  // 135: orch.v1.AutomationService.ReadAutomationHistory:input_type -> orch.v1.ReadAutomationHistoryRequest
+	91,  // 136: orch.v1.AutomationService.ReadAutomationDeliveries:input_type -> orch.v1.ReadAutomationDeliveriesRequest
+	92,  // 137: orch.v1.AutomationService.ReadAutomationDelivery:input_type -> orch.v1.ReadAutomationDeliveryRequest
+	69,  // 138: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
+	70,  // 139: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
+	10,  // 140: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
+	10,  // 141: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
+	14,  // 142: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
+	93,  // 143: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
+	14,  // 144: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
+	94,  // 145: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
+	94,  // 146: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
+	94,  // 147: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
+	94,  // 148: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
+	53,  // 149: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
+	55,  // 150: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
+	95,  // 151: orch.v1.AutomationService.ReadAutomationDeliveries:output_type -> orch.v1.AutomationDeliveryList
+	96,  // 152: orch.v1.AutomationService.ReadAutomationDelivery:output_type -> orch.v1.AutomationDelivery
+	94,  // 153: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
+	94,  // 154: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
+	140, // [140:155] is the sub-list for method output_type
+	125, // [125:140] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_automations_proto_init() }
@@ -5920,35 +6386,36 @@ func file_orch_v1_automations_proto_init() {
 		(*Action_SendEmailNotification)(nil),
 	}
 	file_orch_v1_automations_proto_msgTypes[16].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[17].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[18].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[20].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[21].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[22].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[23].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[24].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[25].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[26].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[27].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[29].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[30].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[31].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[35].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[36].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[37].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[33].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[34].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[38].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[39].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[40].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[41].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[42].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[43].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[44].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[58].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[59].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[60].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[46].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[47].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[61].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[62].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[63].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[64].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[65].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_automations_proto_rawDesc), len(file_orch_v1_automations_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   65,
+			NumEnums:      10,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -74,6 +74,7 @@ func (s *Checker) prepareRun(run *orchv1.RunDeployment, at fieldPath, found *fie
 	if run.GetScheduleAfter().AsDuration() < 0 {
 		found.add(at.key("schedule_after"), "schedule_after must be non-negative")
 	}
+	s.prepareKeys(run, at, found)
 	if run.Parameters == nil {
 		return
 	}

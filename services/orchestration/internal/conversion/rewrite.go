@@ -24,8 +24,9 @@ import (
 
 // carried are the messages in the bodies of effects, by the kind of effect. The bodies of other kinds have no names.
 var carried = map[string]proto.Message{
-	events.KindPublish: &orchv1.ReceivedEvent{},
-	action.KindAction:  &orchv1.AutomationActionRun{},
+	events.KindPublish:   &orchv1.ReceivedEvent{},
+	action.KindAction:    &orchv1.AutomationActionRun{},
+	action.KindCollected: &orchv1.AutomationActionRun{},
 }
 
 // change is what a conversion does to a document.
@@ -76,8 +77,11 @@ func (c *Converter) message(out *change, d *document, m proto.Message, rename fu
 	if err := protobson.UnmarshalDocument(raw, m); err != nil {
 		return fmt.Errorf("decode document: %w", err)
 	}
-	if run, ok := m.(*orchv1.AutomationActionRun); ok {
-		labels = labelsOf(d.workspace, run.GetAutomation())
+	switch m := m.(type) {
+	case *orchv1.AutomationActionRun:
+		labels = labelsOf(d.workspace, m.GetAutomation())
+	case *orchv1.AutomationKey:
+		labels = labelsOf(d.workspace, m.GetCollected().GetAutomation())
 	}
 	var oldKey []string
 	bucket, isBucket := m.(*orchv1.AutomationBucket)

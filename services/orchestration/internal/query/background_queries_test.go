@@ -39,6 +39,7 @@ func backgroundQueries(ws uuid.UUID) []labelledQuery {
 	backlog := Scope(ws, bson.D{{Key: "sequence", Value: bson.D{{Key: "$gt", Value: int64(0)}}}})
 	add(find("backlog of a workspace", "automation_hold", backlog, keys("sequence"), 100), workspaceKey, "sequence")
 	due("old actions", "automation_action", "expires")
+	due("keys of actions", AutomationKey, "due")
 
 	ofPool := bson.D{{Key: "work_pool_id", Value: some}}
 	online := append(slices.Clone(ofPool), bson.E{Key: "status", Value: "status5"},
@@ -48,6 +49,7 @@ func backgroundQueries(ws uuid.UUID) []labelledQuery {
 	add(count("workers of a pool that are online", "worker", Scope(ws, online)), workspaceKey, "work_pool_id", "status", "last_heartbeat_time")
 	add(find("actions of firings in a history", "automation_action",
 		Scope(ws, bson.D{{Key: "triggered_event_id", Value: bson.D{{Key: "$in", Value: bson.A{some}}}}}), nil, 0), workspaceKey, "triggered_event_id")
+	add(count("keys of an automation", AutomationKey, Scope(ws, bson.D{{Key: "automation_id", Value: some}})), workspaceKey, "automation_id")
 	add(find("buckets of an automation", "automation_bucket", Scope(ws, bson.D{{Key: "automation_id", Value: some}}), nil, 0), workspaceKey, "automation_id")
 	return all
 }

@@ -49,6 +49,8 @@ const (
 	AutomationHold Collection = "automation_hold"
 	// AutomationAction stores the action runs that firings cause.
 	AutomationAction Collection = "automation_action"
+	// AutomationKey stores what debounce, batch and singleton of actions keep for their keys.
+	AutomationKey Collection = "automation_key"
 	// CleanupJob stores infrastructure of cancelled runs that workers must remove.
 	CleanupJob Collection = "cleanup_job"
 	// Configuration stores the settings that administrators change, one document of each kind per workspace.

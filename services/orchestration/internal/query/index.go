@@ -253,6 +253,9 @@ func indexes() []Index {
 		{Collection: AutomationAction, Keys: scoped("next"), Partial: present("next"), For: "actions that are due, by workspace"},
 		{Collection: AutomationAction, Keys: scoped("triggered_event_id"), For: "actions of firings in a history"},
 		{Collection: AutomationAction, Keys: keys("expires"), Sparse: true, For: "retention of actions"},
+		{Collection: AutomationKey, Keys: keys("due"), For: "keys of debounce, batch and singleton that are due"},
+		{Collection: AutomationKey, Keys: scoped("automation_id"), For: "number of keys of an automation"},
+		{Collection: AutomationKey, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
 		{Collection: Webhook, Keys: keys("slug"), Unique: true, For: "one webhook per address; look-up by address"},
 		{Collection: Webhook, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},

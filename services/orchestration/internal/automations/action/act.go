@@ -25,7 +25,7 @@ func (r *Runner) act(ctx context.Context, ws uuid.UUID, run *orchv1.AutomationAc
 	case *orchv1.Action_DoNothing:
 		return o
 	case *orchv1.Action_RunDeployment:
-		return r.runDeployment(ctx, o, run, kind.RunDeployment)
+		return r.runDeployment(ctx, o, ws, run, kind.RunDeployment)
 	case *orchv1.Action_PauseDeployment:
 		return r.toggle(ctx, o, run, deployment, kind.PauseDeployment.GetDeploymentId(), kind.PauseDeployment.GetSource(), true)
 	case *orchv1.Action_ResumeDeployment:

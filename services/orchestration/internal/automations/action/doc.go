@@ -8,6 +8,13 @@
 // A claim is a lease on the run: a compare-and-set moves the time at which the run is due, and the execution renews it. A replica
 // that dies leaves the run to another one after leader.Duration, and one that ends releases it. Event ids derive from the
 // run's id, so events are idempotent. The operations of an action on the server are idempotent too: a deployment run has an idempotency key. A notification or a call may be sent again after a crash.
+//
+// Debounce, batch and singleton of a deployment run keep a document for each key, which changes by compare-and-set:
+//
+//	run ── key ──► ledger, collected run ── due or full ──► effect ──► run of all ──┐
+//	run ── key ──► active run, queue ◄──────────────────────────────────────────────┴─► flow run
+//
+// The ledger recognizes a run that is executed again. The collected run is an effect of the write that completes it, so it is stored once.
 package action
 
 import (
@@ -71,6 +78,8 @@ type Runner struct {
 	Deps
 
 	runs *store.Collection[*orchv1.AutomationActionRun]
+	// keys are those of debounce, batch and singleton.
+	keys *store.Collection[*orchv1.AutomationKey]
 	// deliveries is the log of calls of webhooks.
 	deliveries   *store.Collection[*orchv1.AutomationDelivery]
 	destinations destinations
@@ -102,6 +111,7 @@ func New(deps Deps) *Runner {
 	r := &Runner{
 		Deps:       deps,
 		runs:       store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
+		keys:       store.NewCollection(deps.Store, query.AutomationKey, &orchv1.AutomationKey{}),
 		deliveries: store.NewCollection(deps.Store, query.AutomationDelivery, &orchv1.AutomationDelivery{}),
 		client:     deps.Dial.Client(callTimeout),
 		woken:      make(chan struct{}, 1),

@@ -53,6 +53,9 @@ func (r *Runner) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			r.Log.WarnContext(ctx, "failed to read the due actions", "error", err)
 		}
+		if err := r.examineKeys(ctx); err != nil && ctx.Err() == nil {
+			r.Log.WarnContext(ctx, "failed to examine the keys of automations", "error", err)
+		}
 		timer := time.NewTimer(pollEvery)
 		select {
 		case <-ctx.Done():
@@ -140,8 +143,13 @@ func (r *Runner) wakeNext(ctx context.Context, ws uuid.UUID, run *orchv1.Automat
 	if int(run.GetIndex())+1 >= len(a.GetActions())+max(len(a.GetActionsOnTrigger()), len(a.GetActionsOnResolve())) {
 		return nil
 	}
-	_, err = r.runs.Mutate(ctx, ws, engine.ActionRunID(firing, int(run.GetIndex())+1), store.Edit(func(next *orchv1.AutomationActionRun) error {
-		if next.Next != nil || next.Expires != nil || next.GetAttempts() > 0 {
+	return r.wakeRun(ctx, ws, engine.ActionRunID(firing, int(run.GetIndex())+1))
+}
+
+// wakeRun makes a run due that waits for another one.
+func (r *Runner) wakeRun(ctx context.Context, ws, id uuid.UUID) error {
+	_, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
+		if next.Next != nil || next.Expires != nil {
 			return errTaken
 		}
 		next.Next = proto.Int64(r.Store.Now().UnixMicro())
@@ -150,12 +158,20 @@ func (r *Runner) wakeNext(ctx context.Context, ws uuid.UUID, run *orchv1.Automat
 	if errors.Is(err, errTaken) || errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
+	r.Wake()
 	return err
 }
 
-// settle publishes how an execution ended, buries a permanent failure, and ends the run; or makes it due again.
+// settle publishes how an execution ended, writes a dead letter for a permanent failure, and ends the run. It makes the run due again
+// after a failure for now, and leaves a run that waits to the queue of its key.
 func (r *Runner) settle(ctx context.Context, claimed *claim, result *result) error {
 	run := claimed.run
+	if result.waits {
+		return claimed.edit(ctx, func(next *orchv1.AutomationActionRun) {
+			next.Attempts--
+			next.Next, next.Reason = nil, ""
+		})
+	}
 	if result.transient && run.GetAttempts() < maxAttempts {
 		wait := firstRetry << (2 * (run.GetAttempts() - 1)) // 1 s, 4 s, 16 s.
 		wait += time.Duration(r.Random() * float64(wait) / 2)
