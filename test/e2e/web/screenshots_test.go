@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -129,19 +130,45 @@ func seedScenery(t *testing.T, api string) (run, webhook string) {
 		<-time.After(plans[i].took)
 		s.post("/flow_runs/"+id+"/set_state", object{"state": object{"type": plans[i].state, "message": message[plans[i].state]}, "force": true})
 	})
-	run = s.post("/flow_runs/", object{"flow_id": flows[0], "name": "able-condor", "tags": []string{"prod"}, "state": object{"type": "RUNNING"}})
-	for i, name := range []string{"extract", "load-orders", "load-items", "load-customers", "check", "publish"} {
-		task := s.post("/task_runs/", object{"flow_run_id": run, "task_key": name, "dynamic_key": "0", "name": name, "state": object{"type": "RUNNING"}})
-		<-time.After(time.Duration(100+random.IntN(400)) * time.Millisecond)
-		state := "COMPLETED"
-		if i == 4 {
-			state = "FAILED"
+	run = s.post("/flow_runs/", object{
+		"flow_id": flows[0], "name": "able-condor", "tags": []string{"prod"}, "state": object{"type": "RUNNING"}, "parameters": object{"day": "2026-11-28", "dry": false},
+	})
+	tasks := map[string]string{}
+	for i, task := range []struct {
+		name  string
+		needs []string
+		state string
+	}{
+		{"extract", nil, "COMPLETED"},
+		{"load-orders", []string{"extract"}, "COMPLETED"},
+		{"load-items", []string{"extract"}, "COMPLETED"},
+		{"load-customers", []string{"extract"}, "COMPLETED"},
+		{"check", []string{"load-orders", "load-items", "load-customers"}, "FAILED"},
+		{"publish", []string{"check"}, ""},
+	} {
+		inputs := []object{}
+		for _, need := range task.needs {
+			inputs = append(inputs, object{"input_type": "task_run", "id": tasks[need]})
 		}
-		s.post("/task_runs/"+task+"/set_state", object{"state": object{"type": state}, "force": true})
+		state := "RUNNING"
+		if task.state == "" {
+			state = "PENDING"
+		}
+		tasks[task.name] = s.post("/task_runs/", object{
+			"flow_run_id": run, "task_key": task.name, "dynamic_key": strconv.Itoa(i), "name": task.name, "state": object{"type": state}, "task_inputs": object{"rows": inputs},
+		})
+		if task.state != "" {
+			<-time.After(time.Duration(100+random.IntN(400)) * time.Millisecond)
+			s.post("/task_runs/"+tasks[task.name]+"/set_state", object{"state": object{"type": task.state}, "force": true})
+		}
 	}
-	var logs []object
-	for _, line := range []string{"check failed: 3 orders without a customer", "KeyError: 'order_id'"} {
-		logs = append(logs, object{"name": "flow_runs", "level": 40, "message": line, "timestamp": now.Format(time.RFC3339Nano), "flow_run_id": run})
+	line := func(level int, task, message string) object {
+		return object{"name": "task_runs", "level": level, "message": message, "timestamp": now.Format(time.RFC3339Nano), "flow_run_id": run, "task_run_id": tasks[task]}
+	}
+	logs := []object{
+		line(20, "extract", "read 1,204 rows"), line(20, "load-orders", "stored 1,204 orders"), line(30, "check", "3 orders without a customer"),
+		line(40, "check", "Task run failed with exception: KeyError('order_id')\nTraceback (most recent call last):\n"+
+			"  File \"/srv/etl.py\", line 42, in check\n    customers[row[\"order_id\"]]\nKeyError: 'order_id'"),
 	}
 	s.post("/logs/", logs)
 	s.post("/flow_runs/"+run+"/set_state", object{"state": object{"type": "FAILED", "message": "KeyError: 'order_id'"}, "force": true})

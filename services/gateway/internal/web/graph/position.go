@@ -8,7 +8,7 @@ import (
 
 // Sizes in pixels.
 const (
-	minWidth, maxWidth = 92, 180
+	minWidth, maxWidth = 100, 180
 	boxHeight          = 38
 	columnGap, rowGap  = 24, 12
 	// padding is the space around the boxes of an opened subflow, and titleHeight the line above them.

@@ -55,7 +55,10 @@ func newCause(logs []*orchv1.Log, message string) *causeView {
 			v.Frame = &own
 			libraries--
 		}
-		v.Summary = show.Plural(libraries, "other frame", "other frames")
+		v.Summary = "The traceback"
+		if libraries > 0 {
+			v.Summary = show.Plural(libraries, "other frame", "other frames")
+		}
 		if traceback.Count > 1 {
 			v.Summary += ", " + show.Plural(int64(traceback.Count), "traceback", "tracebacks")
 		}
