@@ -90,6 +90,7 @@ var besides = map[string]string{
 	"services/orchestration/internal/parameters.MaxBytes": "a field of one document",
 
 	"services/orchestration/internal/automations/action.maxCollectedBytes": "a field of one document",
+	"services/orchestration/internal/automations/action.maxKeyBytes":       "a digest of it is stored",
 }
 
 // Each bound has the value of its constant, and its test fills it by the harness. A constant that bounds bytes has a row.
