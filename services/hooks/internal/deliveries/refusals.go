@@ -6,10 +6,12 @@ import (
 )
 
 const (
-	// refusalWindow is the time for which refusals of a webhook have a budget of rows, and in which the log shows the first and the last
-	// refusal of a group beyond it.
+	// budgetWindow is the time for which refusals of a webhook have a budget of rows. The log keeps 500 deliveries of a webhook by default:
+	// a shorter time would let strangers displace all accepted ones within minutes.
+	budgetWindow = time.Hour
+	// refusalWindow is the time in which the log shows the first and the last refusal of a group beyond the budget.
 	refusalWindow = time.Minute
-	// maxRefusalRows and maxRefusalBytes are the budget of a webhook in a window: so many refusals have a row of their own.
+	// maxRefusalRows and maxRefusalBytes are the budget of a webhook: so many refusals have a row of their own.
 	maxRefusalRows  = 100
 	maxRefusalBytes = 1 << 20
 	// maxSources bounds the source prefixes that are told apart for one webhook and one reason. Refusals from further
@@ -100,7 +102,7 @@ func (r *refusals) add(n LogEntry, now time.Time) (logged bool) {
 // expire ends the groups whose window has passed, all groups when the process ends, and returns the notes to log.
 func (r *refusals) expire(now time.Time, all bool) []LogEntry {
 	for hook, budget := range r.budgets {
-		if all || now.Sub(budget.since) >= refusalWindow {
+		if all || now.Sub(budget.since) >= budgetWindow {
 			delete(r.budgets, hook)
 		}
 	}

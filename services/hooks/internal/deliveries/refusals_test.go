@@ -28,14 +28,14 @@ func spend(r *Recorder, hook *orchv1.WebhookDefinition) {
 	r.refusals.budgets[hook.GetId()] = &refusalBudget{since: r.opts.Clock.Now(), rows: maxRefusalRows}
 }
 
-// TestRefusalsHaveRows: within the budget of a minute each refusal has a row of its own, whatever its reason and its source.
+// TestRefusalsHaveRows: within the budget of an hour each refusal has a row of its own, whatever its reason and its source.
 func TestRefusalsHaveRows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		requests, header, rows int
 	}{
 		"50 requests":              {requests: 50, rows: 50},
-		"all rows of a minute":     {requests: maxRefusalRows, rows: maxRefusalRows},
+		"all rows of the budget":   {requests: maxRefusalRows, rows: maxRefusalRows},
 		"beyond the rows":          {requests: 3 * maxRefusalRows, rows: maxRefusalRows + 2},
 		"beyond the bytes, 64 KiB": {requests: 50, header: 64 << 10, rows: maxRefusalBytes/(64<<10+1024) + 2},
 	} {
@@ -66,7 +66,7 @@ func TestRowsOfRefusalsAreBounded(t *testing.T) {
 	r, hook, now := newRefusals(), newHook(), time.Unix(1_700_000_000, 0)
 	n := refusal(hook, "signature", "192.0.2.1")
 	n.Request.Header = []receive.Field{{Name: "x-note", Value: strings.Repeat("x", 64<<10)}}
-	testkit.FillBound(t, "rows of refused requests, for each webhook and minute", maxRefusalBytes,
+	testkit.FillBound(t, "rows of refused requests, for each webhook and hour", maxRefusalBytes,
 		func() bool { return !r.admit(&n, now) }, func() int { return r.budgets[hook.GetId()].bytes })
 }
 
