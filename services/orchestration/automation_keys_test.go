@@ -44,10 +44,11 @@ type actionReplicas struct {
 }
 
 type actionReplica struct {
-	store  *store.Store
 	runner *action.Runner
-	end    context.CancelFunc
-	group  sync.WaitGroup
+	// disconnect closes the connections to the database, and end stops the workers.
+	disconnect func()
+	end        context.CancelFunc
+	group      sync.WaitGroup
 }
 
 func newActionReplicas(t *testing.T) *actionReplicas {
@@ -91,8 +92,10 @@ func (w *actionReplicas) start() *actionReplica {
 		DeadLetter: func(context.Context, uuid.UUID, store.Effect, int, error) error { return nil },
 	})
 	require.NoError(w.t, effects.Handle(outbox.Handler{Kind: action.KindCollected, Run: runner.StoreCollected, Batch: true}))
-	ctx, end := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	r := &actionReplica{store: opened, runner: runner, end: end}
+	lasting := context.WithoutCancel(w.t.Context())
+	ctx, end := context.WithCancel(lasting)
+	r := &actionReplica{runner: runner, end: end}
+	r.disconnect = func() { _ = opened.Close(lasting) } // A killed process cannot end its sessions.
 	for _, worker := range []interface{ Run(context.Context) error }{relay, outbox.Sweeper{Relay: relay}, runner} {
 		r.group.Go(func() { _ = worker.Run(ctx) })
 	}
@@ -101,7 +104,7 @@ func (w *actionReplicas) start() *actionReplica {
 
 // kill closes the connections to the database before the workers end, so that they write nothing more.
 func (r *actionReplica) kill() {
-	_ = r.store.Close(context.Background()) // It cannot end its sessions.
+	r.disconnect()
 	r.end()
 	r.group.Wait()
 }
