@@ -24,7 +24,7 @@ func runCases() []pageCase {
 			orchv1.FlowService_CountFlows_FullMethodName:           &orchv1.CountResponse{},
 			orchv1.WebhookService_CountWebhooks_FullMethodName:     &orchv1.CountResponse{},
 		}},
-		{name: "search", path: "/search?q=" + url.QueryEscape("load "+hostile), answers: found()},
+		{name: "search", path: "/search?q=" + url.QueryEscape("load "+hostile), answers: searchAnswers()},
 		{name: "search-none", path: "/search?q=nothing", answers: answers{
 			orchv1.FlowService_ReadFlows_FullMethodName:             &orchv1.FlowList{},
 			orchv1.DeploymentService_ReadDeployments_FullMethodName: rpc.Detail(503, "away"),
@@ -33,7 +33,7 @@ func runCases() []pageCase {
 		}},
 		{name: "search-empty", path: "/search"},
 		{name: "search-bad", path: "/search?q=%ff", status: 400},
-		{name: "search-id", path: "/search?q=" + someID, status: 303, answers: found()},
+		{name: "search-id", path: "/search?q=" + someID, status: 303, answers: searchAnswers()},
 		{name: "runs", path: "/runs?state=FAILED&tag=prod&n=1", answers: lists()},
 		{name: "runs-states", path: "/runs?state=FAILED&state=CRASHED&state=late", answers: lists()},
 		{name: "runs-cancelled-one", path: "/runs?did=cancel-runs&count=1", answers: lists()},
@@ -157,8 +157,8 @@ func needingAttention() answers {
 	return all
 }
 
-// found are the answers of a search.
-func found() answers {
+// searchAnswers are the answers of a search.
+func searchAnswers() answers {
 	all := lists()
 	maps.Copy(all, answers{
 		orchv1.DeploymentService_ReadDeployments_FullMethodName: &orchv1.DeploymentList{Deployments: []*orchv1.Deployment{{Id: someID, Name: "prod " + hostile}}},

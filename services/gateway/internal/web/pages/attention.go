@@ -63,7 +63,7 @@ func (s attentionSources) calls() []apicall.Call {
 // list returns what needs a person: runs that wait for an input, the soonest to expire first, then pools without a worker,
 // then webhooks.
 func (s attentionSources) list(r *page.Request) []attention {
-	all := slices.Concat(s.waitingRuns(r), s.idlePools(r), s.unwellWebhooks(r))
+	all := slices.Concat(s.waitingRuns(r), s.poolsWithoutWorker(r), s.unhealthyWebhooks(r))
 	for i := range all {
 		all[i].Icon = show.Icon(all[i].Class)
 	}
@@ -91,8 +91,8 @@ func (s attentionSources) waitingRuns(r *page.Request) []attention {
 	return all
 }
 
-// idlePools are the pools that have late runs, but no worker that runs them.
-func (s attentionSources) idlePools(r *page.Request) []attention {
+// poolsWithoutWorker are the pools that have late runs, but no worker that runs them.
+func (s attentionSources) poolsWithoutWorker(r *page.Request) []attention {
 	late := map[string][]*orchv1.FlowRun{}
 	for _, run := range s.late.Result().GetFlowRuns() {
 		late[run.GetWorkPoolName()] = append(late[run.GetWorkPoolName()], run)
@@ -116,8 +116,8 @@ func (s attentionSources) idlePools(r *page.Request) []attention {
 	return all
 }
 
-// unwellWebhooks are the webhooks whose requests fail or do not come.
-func (s attentionSources) unwellWebhooks(r *page.Request) []attention {
+// unhealthyWebhooks are the webhooks whose requests fail or do not come.
+func (s attentionSources) unhealthyWebhooks(r *page.Request) []attention {
 	var all []attention
 	for _, w := range s.webhooks.Result().GetWebhooks() {
 		if !unhealthy(w) || !w.GetEnabled() {

@@ -79,14 +79,10 @@ func showDeployments(r *page.Request) (page.View, error) {
 		flowIDs = append(flowIDs, d.GetFlowId())
 	}
 	flows := apicall.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, apicall.Input{Body: apicall.JSON{"flows": apicall.JSON{"id": any_(unique(flowIDs))}}})
-	names := map[string]string{}
 	if len(list) > 0 {
 		_ = r.Call(flows) // The page shows ids instead of names.
 	}
-	for _, f := range flows.Result().GetFlows() {
-		names[f.GetId()] = f.GetName()
-	}
-	v := listView{Title: "Deployments", Search: true, Q: q, Path: r.Path(), Table: *deploymentTable(r, list, names)}
+	v := listView{Title: "Deployments", Search: true, Q: q, Path: r.Path(), Table: *deploymentTable(r, list, flowNames(flows.Result()))}
 	if more {
 		v.Table.Older = r.Here("skip", show.Digits(skip+param50))
 	}

@@ -33,11 +33,13 @@ const maxFailureRows = 10
 // failureCalls are the rpcs of failureRows.
 var failureCalls = []string{orchv1.FlowService_ReadFlows_FullMethodName}
 
-// varying is what differs between messages of one cause: quoted texts, ids and numbers.
-var varying = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|0x[0-9a-fA-F]+|[0-9]+(?:[.,:][0-9]+)*")
+// variableParts are what differs between messages of one cause: quoted texts, ids and numbers.
+var variableParts = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|0x[0-9a-fA-F]+|[0-9]+(?:[.,:][0-9]+)*")
 
 // causeOf returns the first line of a message without what varies.
-func causeOf(message string) string { return varying.ReplaceAllString(show.Line(message, 300), "…") }
+func causeOf(message string) string {
+	return variableParts.ReplaceAllString(show.Line(message, 300), "…")
+}
 
 // failureRows groups failed runs by flow, state and cause, the largest group first. A group shows the message of its last run.
 func failureRows(r *page.Request, window string, runs []*orchv1.FlowRun) []failureRow {
@@ -64,10 +66,7 @@ func failureRows(r *page.Request, window string, runs []*orchv1.FlowRun) []failu
 	rows = rows[:min(len(rows), maxFailureRows)]
 	flows := apicall.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, apicall.Input{Body: apicall.JSON{"flows": apicall.JSON{"id": any_(unique(flowIDs))}}})
 	_ = r.Call(flows) // Without it the rows have ids.
-	names := map[string]string{}
-	for _, flow := range flows.Result().GetFlows() {
-		names[flow.GetId()] = flow.GetName()
-	}
+	names := flowNames(flows.Result())
 	all := make([]failureRow, 0, len(rows))
 	for _, row := range rows {
 		run := row.lastFailure

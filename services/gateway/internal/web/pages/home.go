@@ -112,7 +112,7 @@ func showHome(r *page.Request) (page.View, error) {
 	if lateRuns.Err() == nil {
 		v.Tiles = append(v.Tiles, tile{"Late", total(nil, lateRuns.Result().GetCount()), link("LATE"), tileClass("late", lateRuns.Result().GetCount())})
 	}
-	v.attend(sources.list(r))
+	v.setAttention(sources.list(r))
 	if events.Err() == nil && len(events.Result().GetCounts()) > 0 {
 		var n int64
 		for _, c := range events.Result().GetCounts() {
@@ -125,8 +125,8 @@ func showHome(r *page.Request) (page.View, error) {
 	return page.View{Title: "Home", Template: "home.html", Data: v}, nil
 }
 
-// attend takes over what needs a person, and words how much it is.
-func (v *homeView) attend(all []attention) {
+// setAttention shows the first lines of what needs a person, and counts all of them in the headline.
+func (v *homeView) setAttention(all []attention) {
 	v.Attention, v.Headline = all[:min(len(all), maxAttention)], "All is well"
 	if len(all) > 0 {
 		v.Headline = show.Plural(int64(len(all)), "thing needs you", "things need you")

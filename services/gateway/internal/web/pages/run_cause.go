@@ -162,11 +162,11 @@ func showCause(r *page.Request, h flowRunHead, g *runGraph, v *flowRunView) {
 		kind = "flow-run"
 	}
 	v.Cause.Task = show.Link(r.To("runs", kind, node.GetId()), node.GetLabel())
-	lost := g.notReached(node)
-	for _, child := range lost[:min(len(lost), maxNotReached)] {
+	unreached := g.notReached(node)
+	for _, child := range unreached[:min(len(unreached), maxNotReached)] {
 		v.Cause.NotReached = append(v.Cause.NotReached, show.Link(r.To("runs", "task-run", child.GetId()), graph.TaskName(child.GetLabel())))
 	}
-	if n := len(lost) - maxNotReached; n > 0 {
+	if n := len(unreached) - maxNotReached; n > 0 {
 		v.Cause.More = show.Count(int64(n)) + " more"
 	}
 }

@@ -53,10 +53,7 @@ func runRows(r *page.Request, runs []*orchv1.FlowRun, withTasks bool) []runRow {
 		calls = append(calls, tasks)
 	}
 	_ = r.Call(calls...) // Without them the table has ids and no counts.
-	names := map[string]string{}
-	for _, flow := range flows.Result().GetFlows() {
-		names[flow.GetId()] = flow.GetName()
-	}
+	names := flowNames(flows.Result())
 	clock := clockOf(r)
 	rows := make([]runRow, 0, len(runs))
 	for _, run := range runs {
@@ -75,6 +72,15 @@ func runRows(r *page.Request, runs []*orchv1.FlowRun, withTasks bool) []runRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// flowNames returns the names of flows by id.
+func flowNames(flows *orchv1.FlowList) map[string]string {
+	names := map[string]string{}
+	for _, flow := range flows.GetFlows() {
+		names[flow.GetId()] = flow.GetName()
+	}
+	return names
 }
 
 // runRowCalls are the rpcs of runRows.

@@ -12,38 +12,38 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// found is an object that a search returns.
-type found struct {
+// searchResult is an object that a search returns.
+type searchResult struct {
 	name, link string
 	state      cell
 }
 
-// searched is a kind of object that the search finds by a part of its name, or by its id.
-type searched struct {
+// searchKind is a kind of object that the search finds by a part of its name, or by its id.
+type searchKind struct {
 	title, rpc string
 	// columns are the heads of the panel's table: the name, and the state of kinds that have one.
 	columns []string
 	// call reads at most ten objects that a filter selects, and results returns them.
 	call    func(filter apicall.JSON) apicall.Call
-	results func(r *page.Request, call apicall.Call) []found
+	results func(r *page.Request, call apicall.Call) []searchResult
 }
 
-// maxFound is the number of objects of a kind that a search shows.
-const maxFound = 10
+// maxSearchResults is the number of objects of a kind that a search shows.
+const maxSearchResults = 10
 
-// searchedKind describes a kind of object. The field is the filter's name in the body; sort is empty where the order is fixed.
-func searchedKind[List proto.Message, T any](title, rpc, field, sort string, columns []string, items func(List) []T, describe func(*page.Request, T) found) searched {
-	return searched{
+// newSearchKind describes a kind of object. The field is the filter's name in the body; sort is empty where the order is fixed.
+func newSearchKind[List proto.Message, T any](title, rpc, field, sort string, columns []string, items func(List) []T, describe func(*page.Request, T) searchResult) searchKind {
+	return searchKind{
 		title: title, rpc: rpc, columns: columns,
 		call: func(filter apicall.JSON) apicall.Call {
-			body := apicall.JSON{field: filter, "limit": maxFound}
+			body := apicall.JSON{field: filter, "limit": maxSearchResults}
 			if sort != "" {
 				body["sort"] = sort
 			}
 			return apicall.New[List](rpc, apicall.Input{Body: body})
 		},
-		results: func(r *page.Request, call apicall.Call) []found {
-			var all []found
+		results: func(r *page.Request, call apicall.Call) []searchResult {
+			var all []searchResult
 			for _, item := range items(call.(*apicall.Unary[List]).Result()) {
 				all = append(all, describe(r, item))
 			}
@@ -52,38 +52,38 @@ func searchedKind[List proto.Message, T any](title, rpc, field, sort string, col
 	}
 }
 
-var named, stated = []string{"Name"}, []string{"Name", "State"}
+var nameColumns, stateColumns = []string{"Name"}, []string{"Name", "State"}
 
-// searchedKinds are the kinds in the order of their panels.
-var searchedKinds = []searched{
-	searchedKind("Flows", orchv1.FlowService_ReadFlows_FullMethodName, "flows", "NAME_ASC", named, (*orchv1.FlowList).GetFlows,
-		func(r *page.Request, f *orchv1.Flow) found {
-			return found{name: f.GetName(), link: r.To("flows", "flow", f.GetId())}
+// searchKinds are the kinds in the order of their panels.
+var searchKinds = []searchKind{
+	newSearchKind("Flows", orchv1.FlowService_ReadFlows_FullMethodName, "flows", "NAME_ASC", nameColumns, (*orchv1.FlowList).GetFlows,
+		func(r *page.Request, f *orchv1.Flow) searchResult {
+			return searchResult{name: f.GetName(), link: r.To("flows", "flow", f.GetId())}
 		}),
-	searchedKind("Deployments", orchv1.DeploymentService_ReadDeployments_FullMethodName, "deployments", "NAME_ASC", named, (*orchv1.DeploymentList).GetDeployments,
-		func(r *page.Request, d *orchv1.Deployment) found {
-			return found{name: d.GetName(), link: r.To("deployments", "deployment", d.GetId())}
+	newSearchKind("Deployments", orchv1.DeploymentService_ReadDeployments_FullMethodName, "deployments", "NAME_ASC", nameColumns, (*orchv1.DeploymentList).GetDeployments,
+		func(r *page.Request, d *orchv1.Deployment) searchResult {
+			return searchResult{name: d.GetName(), link: r.To("deployments", "deployment", d.GetId())}
 		}),
-	searchedKind("Runs", orchv1.FlowRunService_ReadFlowRuns_FullMethodName, "flow_runs", "EXPECTED_START_TIME_DESC", stated, (*orchv1.FlowRunList).GetFlowRuns,
-		func(r *page.Request, run *orchv1.FlowRun) found {
-			return found{run.GetName(), r.To("runs", "flow-run", run.GetId()), mark(show.State(run.GetStateType(), run.GetStateName()))}
+	newSearchKind("Runs", orchv1.FlowRunService_ReadFlowRuns_FullMethodName, "flow_runs", "EXPECTED_START_TIME_DESC", stateColumns, (*orchv1.FlowRunList).GetFlowRuns,
+		func(r *page.Request, run *orchv1.FlowRun) searchResult {
+			return searchResult{run.GetName(), r.To("runs", "flow-run", run.GetId()), mark(show.State(run.GetStateType(), run.GetStateName()))}
 		}),
-	searchedKind("Webhooks", orchv1.WebhookService_ReadWebhooks_FullMethodName, "webhooks", "", stated, (*orchv1.WebhookList).GetWebhooks,
-		func(r *page.Request, w *orchv1.Webhook) found {
-			return found{w.GetName(), r.To("webhooks", "webhook", w.GetId()), text(enumWord(w.GetHealth().GetStatus()))}
+	newSearchKind("Webhooks", orchv1.WebhookService_ReadWebhooks_FullMethodName, "webhooks", "", stateColumns, (*orchv1.WebhookList).GetWebhooks,
+		func(r *page.Request, w *orchv1.Webhook) searchResult {
+			return searchResult{w.GetName(), r.To("webhooks", "webhook", w.GetId()), text(enumWord(w.GetHealth().GetStatus()))}
 		}),
 }
 
-// searchedTasks are found by id alone: their names are those of their tasks, and a part of one selects too many.
-var searchedTasks = searchedKind("Task runs", orchv1.TaskRunService_ReadTaskRuns_FullMethodName, "task_runs", "", stated, (*orchv1.TaskRunList).GetTaskRuns,
-	func(r *page.Request, run *orchv1.TaskRun) found {
-		return found{run.GetName(), r.To("runs", "task-run", run.GetId()), mark(show.State(run.GetStateType(), run.GetStateName()))}
+// taskRunSearch finds task runs by id alone: their names are those of their tasks, and a part of one selects too many.
+var taskRunSearch = newSearchKind("Task runs", orchv1.TaskRunService_ReadTaskRuns_FullMethodName, "task_runs", "", stateColumns, (*orchv1.TaskRunList).GetTaskRuns,
+	func(r *page.Request, run *orchv1.TaskRun) searchResult {
+		return searchResult{run.GetName(), r.To("runs", "task-run", run.GetId()), mark(show.State(run.GetStateType(), run.GetStateName()))}
 	})
 
 // searchPage finds objects by a part of their name. An id leads to its object.
 func searchPage() page.Page {
-	uses := []string{searchedTasks.rpc}
-	for _, kind := range searchedKinds {
+	uses := []string{taskRunSearch.rpc}
+	for _, kind := range searchKinds {
 		uses = append(uses, kind.rpc)
 	}
 	return page.Page{Pattern: "/search", Uses: uses, Show: showSearch}
@@ -108,14 +108,14 @@ func showSearch(r *page.Request) (page.View, error) {
 		return view()
 	}
 	v.Hint = "Nothing has this name."
-	kinds, filter := searchedKinds, apicall.JSON{"name": apicall.JSON{"like_": q}}
+	kinds, filter := searchKinds, apicall.JSON{"name": apicall.JSON{"like_": q}}
 	id, err := uuid.Parse(q)
 	isID := err == nil
 	if isID {
 		v.Hint = "No run, flow, deployment or webhook of this workspace has this id."
-		kinds, filter = append(slices.Clone(kinds), searchedTasks), apicall.JSON{"id": any_([]string{id.String()})}
+		kinds, filter = append(slices.Clone(kinds), taskRunSearch), apicall.JSON{"id": any_([]string{id.String()})}
 	}
-	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind searched) bool { return !r.May(kind.rpc) })
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind searchKind) bool { return !r.May(kind.rpc) })
 	var calls []apicall.Call
 	for _, kind := range kinds {
 		calls = append(calls, kind.call(filter))
