@@ -205,7 +205,7 @@ func TestAnAccountLeavesMemoryToOthers(t *testing.T) {
 	for range memory / 2 / (1 << 20) {
 		w.upload("busy", 1<<20, sent)
 	}
-	require.Eventually(t, func() bool { return busy().status == http.StatusServiceUnavailable }, waitTime, tick)
+	require.Eventually(t, func() bool { return busy().status == http.StatusServiceUnavailable }, 3*waitTime, tick)
 	require.NotEmpty(t, busy().header.Get("Retry-After"))
 	require.Contains(t, w.measured(), "orch_hooks_overloads_total")
 	require.Equal(t, http.StatusNoContent, w.do(http.MethodPost, "other", "{}").status)

@@ -93,7 +93,7 @@ func TestTheDashboardMakesChangesAndDeletesObjects(t *testing.T) {
 		require.Contains(t, s.page("/work-pools"), `<option value="kubernetes">`)
 		s.submit("/work-pools", url.Values{"action": {"pool-create"}, "name": {"local"}, "type": {"process"}, "concurrency_limit": {"4"}})
 		const pool = "/work-pools/work-pool/local"
-		require.Contains(t, s.page(pool), "prefect worker start --pool local")
+		require.Contains(t, s.page(pool), "No worker polls this pool.")
 		s.edit(pool, url.Values{"action": {"pool-edit"}, "description": {"here"}, "concurrency_limit": {""}})
 		s.submit(pool, url.Values{"action": {"queue-create"}, "name": {"urgent"}, "priority": {"1"}})
 		s.submit(pool, url.Values{"action": {"pause-queue"}, "queue": {"urgent"}})

@@ -141,6 +141,7 @@ func objectCases() []pageCase {
 		{name: "deployment-run-bad", path: deployment + "/run", status: 422, form: url.Values{"action": {"run-deployment"}, "p.limit": {"ten"}, "p.mode": {`"full"`}, "p.tables": {"[1"}, "name": {hostile}}},
 		{name: "work-pools", path: "/work-pools"},
 		{name: "work-pool", path: "/work-pools/work-pool/kubernetes"},
+		{name: "work-pool-idle", path: "/work-pools/work-pool/kubernetes", prefect: true},
 		{name: "worker", path: "/work-pools/work-pool/kubernetes/worker/" + someID},
 		{name: "automations", path: "/automations"},
 		{name: "automation", path: "/automations/automation/" + someID},

@@ -30,6 +30,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authz"
@@ -63,6 +64,8 @@ type pageCase struct {
 	status int
 	// keys is a page of a server that requires API keys.
 	keys bool
+	// prefect is a page of a server with Prefect's vocabulary.
+	prefect bool
 }
 
 // site returns the site of the case, whose reader holds the scopes; nil means all.
@@ -71,6 +74,9 @@ func (c pageCase) site(t testing.TB, s *stub, scopes access.Set) *Site {
 	site := siteWith(t, s, scopes)
 	if c.keys {
 		site.opts.Credential = "key"
+	}
+	if c.prefect {
+		site.opts.Vocabulary = vocabulary.Prefect
 	}
 	return site
 }
