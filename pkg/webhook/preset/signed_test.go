@@ -40,7 +40,7 @@ func (s signedRequest) request() *receive.Request {
 	return r
 }
 
-// TestSignedSamples: the server's verification agrees with that of the providers, whose rules testdata/signed.json names.
+// TestSignedSamples verifies the requests of testdata/signed.json, which names the published rule of each provider.
 func TestSignedSamples(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/signed.json")

@@ -43,7 +43,7 @@ func TestFilters(t *testing.T) {
 		`body.zen is not defined`:                                                               true,
 		`method == "POST"`:                                                                      true,
 		`query.env == "prod"`:                                                                   true,
-		`path.endswith("/repo")`:                                                                false, // The path of the request is the one that receive.New sets.
+		`path.endswith("/repo")`:                                                                false, // receive.New sets the path of the request.
 		`headers.authorization is defined`:                                                      false,
 		`body.repository.full_name.split("/")[0] == "acme"`:                                     true,
 		"body.action\n  == 'opened'":                                                            true,

@@ -43,7 +43,7 @@ func mailgun(s scheme) scheme {
 	return s
 }
 
-// mailgunFields returns the texts of the signature: those of the object signature, or of the form that routes post.
+// mailgunFields returns the fields of the signature: members of the object signature, or fields of the form that routes post.
 func mailgunFields(r *receive.Request) func(name string) string {
 	if form := r.Body(); form.Form {
 		return func(name string) string {

@@ -44,7 +44,7 @@ type scheme struct {
 	formatTime func(at time.Time) string
 	// plain means that the header carries the key itself.
 	plain bool
-	// complete adds to the claim what the body has; nil if the header has everything.
+	// complete adds the parts of the claim that are in the body; nil for a claim in the header alone.
 	complete func(r *receive.Request, c *claim) error
 	// stamp puts a claim into the body of a request that is signed; nil for a claim that is in the header.
 	stamp func(body []byte, c claim) ([]byte, error)

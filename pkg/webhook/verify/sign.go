@@ -49,7 +49,7 @@ func Sign(config *orchv1.WebhookVerification, secret string, r *receive.Request,
 	return s.fields(c), nil
 }
 
-// stampBody puts a claim into the body of a request, where the scheme has it there.
+// stampBody puts a claim into the body of a request, for schemes whose claim is in the body.
 func (s scheme) stampBody(r *receive.Request, c claim) (err error) {
 	if s.stamp != nil {
 		r.Raw, err = s.stamp(r.Raw, c)
@@ -57,7 +57,7 @@ func (s scheme) stampBody(r *receive.Request, c claim) (err error) {
 	return err
 }
 
-// timestamp returns the text of a time as the scheme has it, which are Unix seconds unless it says otherwise.
+// timestamp returns a time in the form of the scheme, in Unix seconds by default.
 func (s scheme) timestamp(at time.Time) string {
 	if s.formatTime != nil {
 		return s.formatTime(at)

@@ -110,7 +110,7 @@ func (v *Verifier) claim(r *receive.Request, now time.Time) (claim, error) {
 	return c, nil
 }
 
-// complete adds what the body has to a claim, and checks its time.
+// complete adds the parts of a claim that are in the body, and checks its time.
 func (v *Verifier) complete(r *receive.Request, c *claim, now time.Time) error {
 	if v.scheme.complete == nil {
 		return nil

@@ -3,7 +3,7 @@
 //
 //	nodes → groups → columns → order within a column → positions → SVG, and a list with the same content
 //
-// Equal input gives equal bytes, whatever the order of the nodes: every sort ends with start time and id, no map is ranged
-// over for output, and positions are integers. The method is the layered one of Sugiyama, Tagawa and Toda (1981): longest
+// Equal nodes give equal bytes in any order: every sort ends with start time and id, no output ranges over a map, and positions
+// are integers. The method is the layered one of Sugiyama, Tagawa and Toda (1981): longest
 // paths give the columns, barycentres the order, medians the positions.
 package graph

@@ -30,7 +30,7 @@ type Node struct {
 	Toggle string
 }
 
-// NotReached is the state of a node that its run ended before it began.
+// NotReached is the state of a node that had not begun when its flow run ended.
 const NotReached = "not reached"
 
 const (
@@ -50,7 +50,7 @@ type Box struct {
 	Label string
 	// Nodes are the runs that the box stands for, earliest first.
 	Nodes []*Node
-	// Name is what the names of the runs have in common; empty for the rest of a full column.
+	// Name is the task or flow of the runs; empty for the rest of a full column.
 	Name string
 	// Inside is the drawing of an opened subflow run, nil for other boxes.
 	Inside     *Drawing
@@ -93,10 +93,10 @@ func (b *Box) count(state string) int {
 	return n
 }
 
-// failed reports whether a run of the box failed or crashed.
-func (b *Box) failed() bool { return b.count("failed")+b.count("crashed") > 0 }
+// failures returns how many runs of the box failed or crashed.
+func (b *Box) failures() int { return b.count("failed") + b.count("crashed") }
 
-// suffix is what the client appends to a task's name to name its run.
+// suffix is the end of a run's name, which the client appends to the name of the task.
 var suffix = regexp.MustCompile(`-([0-9a-f]{2,8}|[0-9]+)$`)
 
 // TaskName returns the name of a task by the name of its run.

@@ -68,7 +68,7 @@ func componentsOfNames(nodes []*Node) map[string]string {
 	var names []string
 	for _, n := range nodes {
 		to := n.name()
-		if _, known := next[to]; !known {
+		if _, exists := next[to]; !exists {
 			names, next[to] = append(names, to), nil
 		}
 		for _, id := range n.Parents {
@@ -139,7 +139,7 @@ func fold(nodes []*Node, key func(*Node) groupKey) ([]*Box, map[string]*Box) {
 	return boxes, owners
 }
 
-// link is an edge between boxes before it has points. Its virtual boxes stand in the columns between the two.
+// link is an edge between boxes before the drawing has positions. Its virtual boxes stand in the columns between the two boxes.
 type link struct {
 	from, to *Box
 	through  []*Box
@@ -188,7 +188,7 @@ func limitColumns(boxes []*Box, links []*link) ([]*Box, []*link) {
 	var kept []*Box
 	for _, column := range columns {
 		if len(column) > maxRows {
-			slices.SortStableFunc(column, func(a, b *Box) int { return boolCompare(b.failed(), a.failed()) })
+			slices.SortStableFunc(column, func(a, b *Box) int { return cmp.Compare(min(b.failures(), 1), min(a.failures(), 1)) })
 			rest := column[maxRows-1]
 			for _, b := range column[maxRows:] {
 				replaced[b] = rest
@@ -211,14 +211,4 @@ func limitColumns(boxes []*Box, links []*link) ([]*Box, []*link) {
 		left = append(left, &link{from: pair[0], to: pair[1]})
 	}
 	return kept, left
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }

@@ -41,7 +41,7 @@ func (b *Box) Note() string {
 	return strings.Join(parts, ", ")
 }
 
-// state is the one that a box shows: that of its worst run.
+// state returns the state of the worst run of a box, which the box shows.
 func (b *Box) state() string {
 	for _, state := range states {
 		if b.count(state) > 0 {
@@ -80,7 +80,7 @@ func (d *Drawing) draw(b *markup.Builder, links Links, x, y int) {
 	for _, e := range d.Edges {
 		class := "edge"
 		switch {
-		case e.To.state() == NotReached && e.From.failed():
+		case e.To.state() == NotReached && e.From.failures() > 0:
 			class += " hot"
 		case e.To.state() == NotReached:
 			class += " off"
@@ -176,7 +176,7 @@ func iconClass(state string) string {
 	return state
 }
 
-// list writes the boxes as items, those of an opened subflow after it.
+// list writes one item for each box. The boxes of an opened subflow follow the box of the subflow.
 func (d *Drawing) list(b *markup.Builder, links Links, class string) {
 	parents := map[*Box][]string{}
 	for _, e := range d.Edges {

@@ -17,7 +17,7 @@ const (
 	sweeps = 8
 	// alignments is the number of passes that align boxes with their neighbours, each forward and backward.
 	alignments = 3
-	// maxCrossings bounds the virtual boxes of a drawing. Links beyond it are drawn as one curve, over what lies between.
+	// maxCrossings bounds the virtual boxes of a drawing. Links beyond the bound are one curve across the boxes between their ends.
 	maxCrossings = 5_000
 )
 

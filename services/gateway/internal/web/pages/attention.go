@@ -11,12 +11,12 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// attention is a thing that needs a person: what it is, why, and the one action that helps.
+// attention is a line of the attention list: an object that needs a person, the reason, and the action that helps.
 type attention struct {
 	// Class is the state whose colour and icon the line has.
 	Class string
 	Icon  markup.Markup
-	// Name leads to the thing, and Text says what it needs.
+	// Name links to the object. Text says what the object needs, and Why gives the reason.
 	Name, Text, Why string
 	Link, Action    string
 }
@@ -60,7 +60,7 @@ func (s attentionSources) calls() []apicall.Call {
 	return []apicall.Call{s.paused, s.late, s.pools, s.webhooks}
 }
 
-// list returns what needs a person: runs that wait for an input, the soonest to expire first, then pools without a worker,
+// list returns the lines: runs that wait for an input, the soonest to expire first, then pools without a worker,
 // then webhooks.
 func (s attentionSources) list(r *page.Request) []attention {
 	all := slices.Concat(s.waitingRuns(r), s.poolsWithoutWorker(r), s.unhealthyWebhooks(r))
@@ -93,13 +93,13 @@ func (s attentionSources) waitingRuns(r *page.Request) []attention {
 
 // poolsWithoutWorker are the pools that have late runs, but no worker that runs them.
 func (s attentionSources) poolsWithoutWorker(r *page.Request) []attention {
-	late := map[string][]*orchv1.FlowRun{}
+	lateRuns := map[string][]*orchv1.FlowRun{} // By work pool.
 	for _, run := range s.late.Result().GetFlowRuns() {
-		late[run.GetWorkPoolName()] = append(late[run.GetWorkPoolName()], run)
+		lateRuns[run.GetWorkPoolName()] = append(lateRuns[run.GetWorkPoolName()], run)
 	}
 	var all []attention
 	for _, pool := range s.pools.Result().GetWorkPools() {
-		runs := late[pool.GetName()]
+		runs := lateRuns[pool.GetName()]
 		if len(runs) == 0 || pool.GetIsPaused() || pool.GetStatus() != orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY {
 			continue
 		}

@@ -33,10 +33,10 @@ const maxFailureRows = 10
 // failureCalls are the rpcs of failureRows.
 var failureCalls = []string{orchv1.FlowService_ReadFlows_FullMethodName}
 
-// variableParts are what differs between messages of one cause: quoted texts, ids and numbers.
+// variableParts matches the parts in which messages of one cause differ: quoted texts, ids and numbers.
 var variableParts = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|0x[0-9a-fA-F]+|[0-9]+(?:[.,:][0-9]+)*")
 
-// causeOf returns the first line of a message without what varies.
+// causeOf returns the first line of a message without its variable parts.
 func causeOf(message string) string {
 	return variableParts.ReplaceAllString(show.Line(message, 300), "…")
 }

@@ -34,7 +34,7 @@ type flowRunView struct {
 	// Parameters stand beside the graph, and AllParameters leads to their tab.
 	Parameters    []pair
 	AllParameters string
-	// Cause is what made the run fail, nil for other runs.
+	// Cause is the cause of a failure, nil for runs that did not fail.
 	Cause *causeView
 	// Overview reports the first tab.
 	Overview bool

@@ -27,10 +27,12 @@ const (
 // runGraph is the graph of a flow run at a moment, with the graphs of opened subflow runs.
 type runGraph struct {
 	entries []*orchv1.GraphEntry
+	// openIDs are the subflow runs that the address opens, and opened the graphs that could be read, by id.
+	openIDs []string
 	opened  map[string][]*orchv1.GraphEntry
 	// spans are when the nodes ran, by id; nodes that never began are absent.
 	spans map[string]chart.Span
-	// now is the moment, and ended when the run had ended then; the zero time if it had not.
+	// now is the moment of the page. ended is the end of the run, zero if the run had not ended at that moment.
 	now, ended time.Time
 	drawing    *graph.Drawing
 }
@@ -42,16 +44,15 @@ func graphCall(run string) *apicall.Unary[*orchv1.Graph] {
 // newRunGraph reads the graphs of the opened subflow runs and lays out the whole. A subflow run whose graph cannot be read
 // stays closed.
 func newRunGraph(r *page.Request, entries []*orchv1.GraphEntry, now, ended time.Time) *runGraph {
-	g := &runGraph{entries: entries, opened: map[string][]*orchv1.GraphEntry{}, spans: map[string]chart.Span{}, now: now, ended: ended}
-	ids := openedRuns(r)
+	g := &runGraph{entries: entries, openIDs: openedRuns(r), opened: map[string][]*orchv1.GraphEntry{}, spans: map[string]chart.Span{}, now: now, ended: ended}
 	var calls []apicall.Call
 	var graphs []*apicall.Unary[*orchv1.Graph]
-	for _, id := range ids {
+	for _, id := range g.openIDs {
 		call := graphCall(id)
 		calls, graphs = append(calls, call), append(graphs, call)
 	}
 	_ = r.Call(calls...)
-	for i, id := range ids {
+	for i, id := range g.openIDs {
 		if graphs[i].Err() == nil {
 			g.opened[id] = graphs[i].Result().GetNodes()
 		}
@@ -94,24 +95,22 @@ func (g *runGraph) nodes(r *page.Request, entries []*orchv1.GraphEntry) []graph.
 		if node.Flow {
 			node.Link = r.To("runs", "flow-run", node.ID)
 			node.Children = g.nodes(r, g.opened[node.ID])
-			node.Toggle = toggleOpen(r, node.ID)
+			node.Toggle = g.toggle(r, node.ID)
 		}
 		nodes = append(nodes, node)
 	}
 	return nodes
 }
 
-// toggleOpen returns the address of the page with a subflow run opened, or closed if it is open.
-func toggleOpen(r *page.Request, id string) string {
+// toggle returns the address of the page with a subflow run opened, or closed if it is open.
+func (g *runGraph) toggle(r *page.Request, id string) string {
 	query := r.HTTP.URL.Query()
 	query.Del(page.WaitParameter)
-	opened := openedRuns(r)
-	if i := slices.Index(opened, id); i >= 0 {
-		opened = slices.Delete(opened, i, i+1)
+	if slices.Contains(g.openIDs, id) {
+		query[openParameter] = slices.DeleteFunc(slices.Clone(g.openIDs), func(open string) bool { return open == id })
 	} else {
-		opened = append(opened, id)
+		query[openParameter] = append(slices.Clone(g.openIDs), id)
 	}
-	query[openParameter] = opened
 	return r.Path() + "?" + query.Encode()
 }
 

@@ -32,7 +32,7 @@ func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 		"logs": logsUntil(apicall.JSON{"flow_run_id": any_([]string{h.run.GetId()}), "level": apicall.JSON{"ge_": 20}}, h.at), "sort": "TIMESTAMP_DESC", "limit": lastLines,
 	}})
 	calls := []apicall.Call{nodes, lines}
-	_ = r.Call(calls...)                                                                       // Each panel says what it misses.
+	_ = r.Call(calls...)                                                                       // Problems words the failed calls.
 	if nodes.Err() != nil && rpc.HTTPError(nodes.Err()).GetStatus() == http.StatusBadRequest { // It has too many tasks.
 		calls[0] = showTaskHistory(r, h, v)
 	}

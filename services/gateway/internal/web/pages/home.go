@@ -35,8 +35,8 @@ type tile struct {
 	Label, Value, Link, Class string
 }
 
-// failuresRead is the number of failed runs that the home page groups by their cause.
-const failuresRead = 200
+// failuresRead is the number of failed runs that the home page groups by their cause. Each is a whole document, parameters included.
+const failuresRead = 50
 
 // rateWindow is the time of which the home page counts events. It is short, because a count walks an index.
 const rateWindow = 10 * time.Minute
@@ -77,7 +77,7 @@ func showHome(r *page.Request) (page.View, error) {
 	failed := f
 	failed.States = []string{"FAILED", "CRASHED"}
 	failures := apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: failed.list()})
-	_ = r.Call(append(sources.calls(), histogram, lateRuns, failures, events)...) // Each panel says what it misses.
+	_ = r.Call(append(sources.calls(), histogram, lateRuns, failures, events)...) // A failed call leaves its panel out.
 
 	v := homeView{
 		Windows: windows(f.Window.Text), Path: r.Path(), Problems: problems(histogram, failures),

@@ -13,19 +13,19 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// causeView is what made a run fail.
+// causeView shows the cause of a failed run.
 type causeView struct {
 	// Error is the exception, or the message of the state.
 	Error string
-	// Task is the run that failed first, empty if no task failed; Attempts words how often it was tried.
+	// Task links to the task run that failed first, empty if no task failed; Attempts counts its attempts in words.
 	Task     markup.Markup
 	Attempts string
-	// NotReached are the tasks that needed it, and More counts those beyond maxNotReached.
+	// NotReached links to the tasks that needed the failed one; More counts the tasks beyond maxNotReached.
 	NotReached []markup.Markup
 	More       string
 	// Frame is the last frame of the user's code, nil if the log has no traceback that can be read.
 	Frame *show.Frame
-	// Whole is the text of the log line, and Summary words what it has.
+	// Whole is the text of the log line. Summary counts its other frames and tracebacks.
 	Whole, Summary string
 }
 
@@ -38,7 +38,7 @@ func errorLogs(run apicall.JSON) *apicall.Unary[*orchv1.LogList] {
 	return apicall.New[*orchv1.LogList](orchv1.LogService_ReadLogs_FullMethodName, apicall.Input{Body: apicall.JSON{"logs": run, "limit": 5}})
 }
 
-// newCause words the cause of a failed run by its errors. The message is that of its state.
+// newCause returns the cause of a failed run. logs are the errors of the run, and message is the message of its state.
 func newCause(logs []*orchv1.Log, message string) *causeView {
 	v := &causeView{Error: show.Line(message, 300)}
 	for _, l := range logs {
@@ -148,7 +148,7 @@ func showCause(r *page.Request, h flowRunHead, g *runGraph, v *flowRunView) {
 	} else {
 		logs := errorLogs(logsUntil(apicall.JSON{"task_run_id": any_([]string{node.GetId()})}, h.at))
 		task := apicall.New[*orchv1.TaskRun](orchv1.TaskRunService_ReadTaskRun_FullMethodName, apicall.ID(node.GetId()))
-		_ = r.Call(logs, task) // The page shows what it has.
+		_ = r.Call(logs, task) // Without them the message of the state remains.
 		v.Cause = newCause(logs.Result().GetLogs(), cmp.Or(task.Result().GetState().GetMessage(), h.state.GetMessage()))
 		if n := task.Result().GetRunCount(); n > 1 {
 			v.Cause.Attempts = " after " + show.Plural(n, "attempt", "attempts")

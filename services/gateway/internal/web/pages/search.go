@@ -108,19 +108,19 @@ func showSearch(r *page.Request) (page.View, error) {
 		return view()
 	}
 	v.Hint = "Nothing has this name."
-	kinds, filter := searchKinds, apicall.JSON{"name": apicall.JSON{"like_": q}}
+	kinds, filter := slices.Clone(searchKinds), apicall.JSON{"name": apicall.JSON{"like_": q}}
 	id, err := uuid.Parse(q)
 	isID := err == nil
 	if isID {
 		v.Hint = "No run, flow, deployment or webhook of this workspace has this id."
-		kinds, filter = append(slices.Clone(kinds), taskRunSearch), apicall.JSON{"id": any_([]string{id.String()})}
+		kinds, filter = append(kinds, taskRunSearch), apicall.JSON{"id": any_([]string{id.String()})}
 	}
-	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind searchKind) bool { return !r.May(kind.rpc) })
+	kinds = slices.DeleteFunc(kinds, func(kind searchKind) bool { return !r.May(kind.rpc) })
 	var calls []apicall.Call
 	for _, kind := range kinds {
 		calls = append(calls, kind.call(filter))
 	}
-	_ = r.Call(calls...) // Each panel says what it misses.
+	_ = r.Call(calls...) // A panel words the error of its call.
 	for i, kind := range kinds {
 		results := kind.results(r, calls[i])
 		if isID && len(results) > 0 {

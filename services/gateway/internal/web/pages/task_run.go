@@ -113,7 +113,7 @@ func taskRunView(r *page.Request, h taskRunHead, current string) flowRunView {
 		Title: show.Line(run.GetName(), 80), Badge: show.State(run.GetStateType(), run.GetStateName()), ID: show.ID(run.GetId()),
 		Reason: show.Visible(run.GetState().GetMessage()),
 		Failed: run.GetStateType() == orchv1.StateType_STATE_TYPE_FAILED || run.GetStateType() == orchv1.StateType_STATE_TYPE_CRASHED,
-		Flow:   show.Text("Task run"), AsOf: newMomentView(r, h.at),
+		Flow:   show.Text("Task run"), AsOf: newMomentView(r, h.at), Overview: current == "",
 	}
 	if run.FlowRunId != nil {
 		parent := apicall.New[*orchv1.FlowRun](orchv1.FlowRunService_ReadFlowRun_FullMethodName, apicall.ID(run.GetFlowRunId()))

@@ -36,15 +36,15 @@ func State(t orchv1.StateType, name string) markup.Markup {
 	if name == "" {
 		name = text[:1] + strings.ToLower(text[1:])
 	}
-	class := StateClass(t, name)
+	class := stateClass(t, name)
 	var b markup.Builder
 	b.Raw(`<span class="state s-`, class, `">`, icon(class)).Text(Line(name, 40)).Raw("</span>")
 	return b.Markup()
 }
 
-// StateClass returns the name of a state's colour and icon: its type in lower case, or "late" for a run that should have begun
+// stateClass returns the name of a state's colour and icon: its type in lower case, or "late" for a run that should have begun
 // and "retry" for one that waits for its next attempt.
-func StateClass(t orchv1.StateType, name string) string {
+func stateClass(t orchv1.StateType, name string) string {
 	if t == orchv1.StateType_STATE_TYPE_SCHEDULED {
 		switch name {
 		case "Late":

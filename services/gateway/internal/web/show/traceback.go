@@ -16,7 +16,7 @@ type Frame struct {
 // Name returns the last part of the file's path.
 func (f Frame) Name() string { return f.File[strings.LastIndexAny(f.File, `/\`)+1:] }
 
-// Traceback is the last traceback of a log message, as Python's traceback module prints it. The ones before it are causes.
+// Traceback is the last traceback of a log message, as Python's traceback module prints it. Earlier tracebacks are its causes.
 type Traceback struct {
 	// Error is the exception with its message.
 	Error  string
@@ -34,7 +34,7 @@ var frameLine = regexp.MustCompile(`^[ |]*File "(.+)", line (\d+)(?:, in (.+))?$
 // underline marks the part of a source line at which the error occurred.
 var underline = regexp.MustCompile(`^[ |]*[\^~]+$`)
 
-// ParseTraceback returns the last traceback of a text, false if there is none that it understands.
+// ParseTraceback returns the last traceback of a text, false if the text has none in the form of the traceback module.
 func ParseTraceback(text string) (Traceback, bool) {
 	parts := strings.Split(text, TracebackHead)
 	if len(parts) < 2 {

@@ -19,12 +19,12 @@ import (
 const (
 	// maxCollectedBytes bounds the firings of a batch. A larger firing completes it at once.
 	maxCollectedBytes = 256 << 10
-	// maxLedger bounds the ended action runs in a ledger. It exceeds those that one process executes at once.
+	// maxLedger bounds the ended action runs in a ledger. One process executes fewer action runs at once.
 	maxLedger = 256
 )
 
-// collect adds an action run to the one that debounce or batch creates for its key. That one has an id made of the first action run,
-// so its flow run is created once.
+// collect adds the firing of an action run to the collected run of its key, which debounce or batch creates. The id of the collected run
+// derives from the first action run, so its flow run is created once.
 func (r *Runner) collect(ctx context.Context, o *result, ws uuid.UUID, run *orchv1.AutomationActionRun, action *orchv1.RunDeployment) *result {
 	feature, template := "debounce", action.GetDebounce().GetKey()
 	if action.GetBatch() != nil {
@@ -62,7 +62,7 @@ func (r *Runner) collect(ctx context.Context, o *result, ws uuid.UUID, run *orch
 	return o
 }
 
-// add adds an action run to the collected one, and sets the time at which that is complete.
+// add adds an action run to the collected run of its key, and sets the time at which the collected run is complete.
 func add(key *orchv1.AutomationKey, id uuid.UUID, run *orchv1.AutomationActionRun, now time.Time) {
 	key.Ledger = append(key.Ledger, id[:]...)
 	if key.Collected == nil {

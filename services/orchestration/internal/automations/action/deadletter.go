@@ -47,7 +47,7 @@ func (r *Runner) Retry(ctx context.Context, effects []store.Effect) error {
 		within, cancel := context.WithTimeout(ctx, timeLimit)
 		result := r.act(within, ws, run)
 		cancel()
-		if result.waits {
+		if result.queued {
 			return errors.New("another run of the key is unfinished")
 		}
 		if result.reason != "" {

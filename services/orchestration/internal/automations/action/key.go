@@ -72,7 +72,7 @@ func newKey(run *orchv1.AutomationActionRun, feature, key string) (*orchv1.Autom
 	return &orchv1.AutomationKey{Id: uuid.NewSHA1(automation, name).String(), AutomationId: automation.String()}, nil
 }
 
-// changeKey changes what is stored for a key. It stores the key if there is none.
+// changeKey changes the document of a key, and inserts the document if the key has none.
 func (r *Runner) changeKey(ctx context.Context, ws uuid.UUID, key *orchv1.AutomationKey, decide store.Decide[*orchv1.AutomationKey]) error {
 	id, err := uuid.Parse(key.GetId())
 	if err != nil {
@@ -118,7 +118,7 @@ func keyFailed(o *result, err error) *result {
 	return o.later(err)
 }
 
-// examineKeys does what is due for keys. A key that fails is examined again by the next pass, and delays no other one.
+// examineKeys examines the keys that are due. A key that fails is examined again by the next pass, and delays no other one.
 func (r *Runner) examineKeys(ctx context.Context) error {
 	pass := r.Store.Pass(ctx, "examine the keys of automations")
 	for after := int64(0); ; {
@@ -141,7 +141,8 @@ func (r *Runner) examineKeys(ctx context.Context) error {
 	}
 }
 
-// examineKey does what is due for a key. Other replicas may do it at the same time, so its writes are compare-and-sets on what was read.
+// examineKey completes the collected run of a key, wakes its queue, or removes it when it is idle. Other replicas may examine the key at the
+// same time, so each write is a compare-and-set on the document that was read.
 func (r *Runner) examineKey(ctx context.Context, ws uuid.UUID, key *orchv1.AutomationKey) error {
 	ctx, err := r.outgoing(ctx, ws, &orchv1.Automation{Id: key.GetAutomationId()})
 	if err != nil {

@@ -31,8 +31,8 @@ type result struct {
 	reason string
 	// transient failures are worth another attempt.
 	transient bool
-	// waits tells that the action is in the queue of a singleton, and is executed again.
-	waits bool
+	// queued tells that the action is in the queue of a singleton, and is executed again.
+	queued bool
 	// details are members of the payload of the action's events.
 	details map[string]any
 	// related are the resources that the action concerned.

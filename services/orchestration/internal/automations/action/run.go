@@ -166,7 +166,7 @@ func (r *Runner) wakeRun(ctx context.Context, ws, id uuid.UUID) error {
 // after a failure for now, and leaves a run that waits to the queue of its key.
 func (r *Runner) settle(ctx context.Context, claimed *claim, result *result) error {
 	run := claimed.run
-	if result.waits {
+	if result.queued {
 		return claimed.edit(ctx, func(next *orchv1.AutomationActionRun) {
 			next.Attempts--
 			next.Next, next.Reason = nil, ""

@@ -27,14 +27,14 @@ const (
 	maxQueueWait = 15 * time.Second
 )
 
-// admission is what a singleton decides for an action run.
+// admission is the decision of a singleton about an action run.
 type admission int
 
 const (
-	admitted   admission = iota // It is the one of the key, and creates a flow run.
-	waiting                     // It is in the queue.
-	skipped                     // It creates no flow run.
-	superseded                  // A later action run replaces it.
+	admitted   admission = iota // The action run becomes the active one of the key, and creates a flow run.
+	waiting                     // The action run is in the queue.
+	skipped                     // The action run creates no flow run.
+	superseded                  // A later action run replaces this one.
 	queueFull                   // The queue is full.
 )
 
@@ -86,7 +86,8 @@ func scheduleQueue(key *orchv1.AutomationKey, again bool, now time.Time) {
 	key.Due = now.Add(min(maxQueueWait, max(minQueueWait, waited/10))).UnixMicro()
 }
 
-// enter makes an action run the one of its key, or says in the result why it is not. The returned key is nil then.
+// enter makes an action run the active one of its key and returns the key. It returns nil, and the result has the reason, if the action run
+// may not create a flow run now.
 func (r *Runner) enter(
 	ctx context.Context, o *result, ws uuid.UUID, run *orchv1.AutomationActionRun, singleton *orchv1.Singleton,
 ) *orchv1.AutomationKey {
@@ -116,7 +117,7 @@ func (r *Runner) enter(
 	case queueFull:
 		o.fail("Unable to create flow run from deployment: %d runs wait for the key already", maxQueue)
 	case waiting:
-		o.waits = true
+		o.queued = true
 		if singleton.GetMode() == orchv1.SingletonMode_SINGLETON_MODE_REPLACE && current != nil {
 			r.cancelReplaced(ctx, o, run, current)
 		}
@@ -155,7 +156,7 @@ func (r *Runner) admitRun(
 	return decided, nil, errKeyChanged
 }
 
-// free reports whether a key has no unfinished flow run, and returns that flow run else. It is nil while the flow run is being created.
+// free reports whether a key has no unfinished flow run, and returns the unfinished one: nil if there is none, or while it is being created.
 // ctx is that of the calls of an automation.
 func (r *Runner) free(ctx context.Context, ws uuid.UUID, key *orchv1.AutomationKey) (bool, *orchv1.FlowRun, error) {
 	if key.GetActive() == "" {
@@ -215,13 +216,12 @@ func (r *Runner) cancelReplaced(ctx context.Context, o *result, run *orchv1.Auto
 		}},
 	})
 	if err != nil && httpStatus(err) != http.StatusNotFound {
-		o.waits = false
-		o.waits = false
+		o.queued = false
 		o.later(fmt.Errorf("cancel flow run %s: %w", current.GetId(), err))
 	}
 }
 
-// occupy notes the flow run that the one action run of a key has created.
+// occupy stores the id of the flow run that the active action run of a key has created.
 func (r *Runner) occupy(ctx context.Context, ws uuid.UUID, key *orchv1.AutomationKey, run *orchv1.AutomationActionRun, flowRun string) error {
 	return r.changeKey(ctx, ws, key, store.Edit(func(next *orchv1.AutomationKey) error {
 		if next.GetActive() == run.GetId() {
