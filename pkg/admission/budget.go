@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/orch-project/orch/pkg/processors"
 )
 
 // ErrExhausted is wrapped when the process, or the account, has no memory or no processor left for a request. A later attempt may succeed.
@@ -32,7 +34,7 @@ type Controller struct {
 func New(memory int64) *Controller {
 	return &Controller{
 		processors: NewSemaphore(Bounds{
-			Total: max(1, runtime.GOMAXPROCS(0)/2), Unauthenticated: 1, Queue: 512, Wait: 10 * time.Second,
+			Total: processors.Half(), Unauthenticated: 1, Queue: 512, Wait: 10 * time.Second,
 		}),
 		total: memory, perAccount: memory / 2, accounts: map[string]int64{},
 	}

@@ -2,7 +2,6 @@ package admission_test
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/admission"
+	"github.com/orch-project/orch/pkg/processors"
 	"github.com/orch-project/orch/pkg/testkit"
 )
 
@@ -80,7 +80,7 @@ func TestProcessorsOfLargeRequests(t *testing.T) {
 	c := admission.New(1000)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	held := make([]*admission.Reservation, max(1, runtime.GOMAXPROCS(0)/2))
+	held := make([]*admission.Reservation, processors.Half())
 	for i := range held {
 		held[i] = c.Open("a", key)
 		require.NoError(t, held[i].AcquireProcessor(t.Context(), 1))
@@ -107,7 +107,7 @@ func TestComputedCallsReserve(t *testing.T) {
 	c := admission.New(1000)
 	_, err := c.Compute(t.Context(), 100)
 	require.ErrorIs(t, err, admission.ErrExhausted, "its memory is a multiple of its request")
-	held := make([]*admission.Reservation, max(1, runtime.GOMAXPROCS(0)/2))
+	held := make([]*admission.Reservation, processors.Half())
 	for i := range held {
 		held[i], err = c.Compute(t.Context(), 1)
 		require.NoError(t, err)

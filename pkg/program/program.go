@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/processors"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tracing"
 )
@@ -112,6 +113,7 @@ func (p Program[C]) Execute(ctx context.Context, args []string, out, errs io.Wri
 			return task.Do(ctx, cfg.Service, out, log)
 		}
 	}
+	processors.AddThreads()
 	traces, err := tracing.Open(ctx, cfg.Tracing, tracing.Process{Name: "orch-" + p.Name, Version: p.Version, Log: log})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/processors"
 )
 
 const (
@@ -32,7 +33,7 @@ type longReadLimiter struct {
 }
 
 func newLongReadLimiter() *longReadLimiter {
-	return &longReadLimiter{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	return &longReadLimiter{slots: make(chan struct{}, processors.Half())}
 }
 
 // timeSlices are the slots of one command under a limiter. The zero value never waits.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/jsontoken"
+	"github.com/orch-project/orch/pkg/processors"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -40,7 +40,7 @@ const largeBody = 16 << 10
 
 // LargeBodies are the bounds of a workspace's requests with large bodies: they leave half of the processors to the others.
 func LargeBodies() admission.Bounds {
-	return admission.Bounds{PerKey: max(runtime.GOMAXPROCS(0)/2, 1), Queue: 512, Wait: 5 * time.Second}
+	return admission.Bounds{PerKey: processors.Half(), Queue: 512, Wait: 5 * time.Second}
 }
 
 // valueMemory is what a value of a body takes once it is decoded, in bytes.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/processors"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
@@ -204,7 +204,7 @@ func (s *Scheduler) planAll(
 	errs := make([]error, len(found))
 	var group sync.WaitGroup
 	var next atomic.Int64
-	for range min(runtime.GOMAXPROCS(0), len(found)) {
+	for range min(processors.Count(), len(found)) {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(found); i = int(next.Add(1)) - 1 {
 				plans[i], counts[i], errs[i] = s.update(found[i], now)

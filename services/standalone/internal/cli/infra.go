@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/processors"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/services/standalone"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
@@ -48,6 +49,7 @@ orch backup copies the data directory while the services run.`,
 			if cfg.DataDir, err = filepath.Abs(cfg.DataDir); err != nil { // The services run in other directories.
 				return fmt.Errorf("find the data directory: %w", err)
 			}
+			processors.AddThreads()
 			i, err := standalone.NewInfra(cfg, telemetry.NewLogger(cmd.ErrOrStderr(), "infra", logging))
 			if err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/processors"
 	"github.com/orch-project/orch/pkg/quickstart"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -82,6 +83,7 @@ func serve(cmd *cobra.Command, cfg standalone.Config, version string) error {
 	log := telemetry.NewLogger(cmd.ErrOrStderr(), "orch", cfg.Logging)
 	slog.SetDefault(log)
 	telemetry.WarnUnknownSettings(cmd.Context(), log)
+	processors.AddThreads()
 	server, err := standalone.New(cmd.Context(), cfg, version, log)
 	if err != nil {
 		return err
