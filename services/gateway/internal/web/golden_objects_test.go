@@ -116,7 +116,14 @@ func objectAnswers() answers {
 		orchv1.DeploymentService_CreateDeploymentSchedules_FullMethodName:          &orchv1.DeploymentScheduleList{},
 		orchv1.DeploymentService_UpdateDeployment_FullMethodName:                   &emptypb.Empty{},
 		orchv1.FlowService_UpdateFlow_FullMethodName:                               &emptypb.Empty{},
-		orchv1.ConcurrencyLimitService_ReadConcurrencyLimits_FullMethodName:        &orchv1.ConcurrencyLimitList{Limits: []*orchv1.ConcurrencyLimit{{Id: someID, Tag: "db", ConcurrencyLimit: 2}}},
+		orchv1.DeadLetterService_ReadDeadLetters_FullMethodName: &orchv1.DeadLetterList{DeadLetters: []*orchv1.DeadLetter{
+			{Id: someID, Source: orchv1.DeadLetterSource_DEAD_LETTER_SOURCE_OUTBOX, Kind: "call-webhook", Reason: "post to \"a\": 410 Gone " + hostile, Blocking: true, Failed: at(time.Hour)},
+			{Id: "0193ffff-0000-7000-8000-000000000001", Source: orchv1.DeadLetterSource_DEAD_LETTER_SOURCE_OUTBOX, Kind: "call-webhook", Reason: "post to \"b\": 404 Gone " + hostile, Failed: at(time.Minute)},
+			{Id: "7", Source: orchv1.DeadLetterSource_DEAD_LETTER_SOURCE_BROKER, Kind: "persist", Reason: "the frame is damaged", Failed: at(2 * time.Hour)},
+		}},
+		orchv1.DeadLetterService_RetryDeadLetter_FullMethodName:             rpc.Detail(http.StatusConflict, "It failed again: the frame is damaged."),
+		orchv1.DeadLetterService_DiscardDeadLetter_FullMethodName:           &emptypb.Empty{},
+		orchv1.ConcurrencyLimitService_ReadConcurrencyLimits_FullMethodName: &orchv1.ConcurrencyLimitList{Limits: []*orchv1.ConcurrencyLimit{{Id: someID, Tag: "db", ConcurrencyLimit: 2}}},
 	})
 	return all
 }
@@ -191,6 +198,13 @@ func objectCases() []pageCase {
 		{name: "deployment-edit-bad", path: deployment, status: 422, form: url.Values{"action": {"deployment-edit"}, "parameters": {"[]"}, "concurrency_limit": {"x"}}},
 		{name: "flow-edit", path: "/flows/flow/" + someID, status: 303, form: url.Values{"action": {"flow-edit"}, "tags": {"a"}}},
 		{name: "flow-delete", path: "/flows/flow/" + someID, form: url.Values{"action": {"flow-delete"}}},
+		{name: "dead-letters", path: "/dead-letters"},
+		{name: "dead-letters-retry", path: "/dead-letters", status: 409, form: url.Values{"action": {"dead-letters-retry"}, "kind": {"persist"}, "cause": {"the frame is damaged"}}},
+		{name: "dead-letters-gone", path: "/dead-letters", status: 303, form: url.Values{"action": {"dead-letters-retry"}, "kind": {"persist"}, "cause": {"x"}}},
+		{name: "dead-letters-discard", path: "/dead-letters", form: url.Values{"action": {"dead-letters-discard"}, "kind": {"persist"}, "cause": {"the frame is damaged"}}},
+		{name: "dead-letters-discarded", path: "/dead-letters", status: 303, form: url.Values{
+			"action": {"dead-letters-discard"}, "confirm": {"yes"}, "kind": {"persist"}, "cause": {"the frame is damaged"},
+		}},
 		{name: "work-queue", path: "/work-queues/work-queue/" + someID, status: 303},
 	}
 	for i := range cases {

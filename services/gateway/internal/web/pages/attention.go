@@ -33,6 +33,7 @@ var attentionCalls = []string{
 	orchv1.FlowRunService_ReadFlowRuns_FullMethodName,
 	orchv1.WorkPoolService_ReadWorkPools_FullMethodName,
 	orchv1.WebhookService_ReadWebhooks_FullMethodName,
+	readDeadLetters,
 }
 
 // attentionSources are the calls behind the attention list. The lines of a call that fails are absent.
@@ -40,6 +41,7 @@ type attentionSources struct {
 	paused, late *apicall.Unary[*orchv1.FlowRunList]
 	pools        *apicall.Unary[*orchv1.WorkPoolList]
 	webhooks     *apicall.Unary[*orchv1.WebhookList]
+	deadLetters  *apicall.Unary[*orchv1.DeadLetterList]
 }
 
 func newAttentionSources() attentionSources {
@@ -49,21 +51,22 @@ func newAttentionSources() attentionSources {
 		}})
 	}
 	return attentionSources{
-		paused:   runs(apicall.JSON{"type": any_([]string{"PAUSED"})}),
-		late:     runs(apicall.JSON{"name": any_([]string{"Late"})}),
-		pools:    apicall.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
-		webhooks: apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
+		paused:      runs(apicall.JSON{"type": any_([]string{"PAUSED"})}),
+		late:        runs(apicall.JSON{"name": any_([]string{"Late"})}),
+		pools:       apicall.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
+		webhooks:    apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
+		deadLetters: apicall.New[*orchv1.DeadLetterList](readDeadLetters, apicall.Input{Body: apicall.JSON{"limit": 1}}),
 	}
 }
 
 func (s attentionSources) calls() []apicall.Call {
-	return []apicall.Call{s.paused, s.late, s.pools, s.webhooks}
+	return []apicall.Call{s.paused, s.late, s.pools, s.webhooks, s.deadLetters}
 }
 
 // list returns the lines: runs that wait for an input, the soonest to expire first, then pools without a worker,
-// then webhooks.
+// then webhooks, then dead letters.
 func (s attentionSources) list(r *page.Request) []attention {
-	all := slices.Concat(s.waitingRuns(r), s.poolsWithoutWorker(r), s.unhealthyWebhooks(r))
+	all := slices.Concat(s.waitingRuns(r), s.poolsWithoutWorker(r), s.unhealthyWebhooks(r), s.oldestDeadLetter(r))
 	for i := range all {
 		all[i].Icon = show.Icon(all[i].Class)
 	}
@@ -133,6 +136,18 @@ func (s attentionSources) unhealthyWebhooks(r *page.Request) []attention {
 			line.Why = "Its requests stopped " + clockOf(r).Ago(h.GetSince()) + "."
 		}
 		all = append(all, line)
+	}
+	return all
+}
+
+// oldestDeadLetter is one line for all dead letters, which operators see.
+func (s attentionSources) oldestDeadLetter(r *page.Request) []attention {
+	var all []attention
+	for _, letter := range s.deadLetters.Result().GetDeadLetters() {
+		all = append(all, attention{
+			Class: "failed", Name: "Dead letters", Text: "wait for a decision", Link: r.To("dead-letters"), Action: "Decide",
+			Why: "The oldest failed " + clockOf(r).Ago(letter.GetFailed()) + ": " + show.Line(letter.GetReason(), 120),
+		})
 	}
 	return all
 }

@@ -14,6 +14,7 @@ type statusView struct {
 	Ready                   bool
 	Operator                bool // The reader administers the server. Others see neither addresses nor parts.
 	Reason                  string
+	DeadLetters             string // The link to them, empty for those who do not administer the server.
 	Parts                   []run.Item
 	Flows, Webhooks, Events string
 	APIVersion, Vocabulary  string
@@ -36,7 +37,7 @@ func statusPage(server Server) page.Page {
 			events := apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{"limit": 1, "total_limit": mostCounted + 1}})
 			_ = r.Call(flows, webhooks, events) // The health of the parts explains a failure.
 			v := statusView{
-				Ready: true, Operator: r.Allowed(orchv1.DeadLetterService_ReadDeadLetters_FullMethodName), Server: r.Server,
+				Ready: true, Operator: r.Allowed(readDeadLetters), Server: r.Server,
 				APIVersion: vocabulary.APIVersion, Vocabulary: r.Server.Vocabulary.String(),
 				Flows:    total(flows.Err(), flows.Result().GetCount()),
 				Webhooks: total(webhooks.Err(), webhooks.Result().GetCount()),
@@ -48,7 +49,7 @@ func statusPage(server Server) page.Page {
 				v.Ready, title = false, "Not ready"
 			}
 			if v.Operator {
-				v.Parts = server.Parts()
+				v.Parts, v.DeadLetters = server.Parts(), r.To("dead-letters")
 				if err != nil {
 					v.Reason = err.Error()
 				}

@@ -21,7 +21,7 @@ func All(server Server) []page.Page {
 	return slices.Concat(
 		runPages(),
 		consolePages(),
-		[]page.Page{statusPage(server)},
+		[]page.Page{statusPage(server), deadLettersPage()},
 	)
 }
 
