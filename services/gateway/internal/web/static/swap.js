@@ -1,6 +1,6 @@
 // Replaces an element by the same element of another page. The only module that turns text into markup: the text is a
 // page of this server, and the policy "orch" is the only one that the content security policy admits.
-import { enhance } from "./start.js";
+import { enhance } from "./enhance.js";
 
 const policy = globalThis.trustedTypes?.createPolicy("orch", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
 
