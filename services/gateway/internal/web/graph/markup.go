@@ -68,15 +68,19 @@ func (d *Drawing) Markup(links Links) markup.Markup {
 	var b markup.Builder
 	w, h := strconv.Itoa(d.W+2*padding), strconv.Itoa(d.H+2*padding)
 	b.Raw(`<div class="graph" tabindex="0" role="group" aria-label="Graph of the run"><svg width="`, w, `" height="`, h, `" role="group" aria-label="Tasks and their dependencies, left to right">`)
-	d.draw(&b, links, padding, padding)
+	d.draw(&b, links, "", padding, padding)
 	b.Raw(`</svg></div><ol class="steps" aria-label="Tasks in order">`)
 	d.list(&b, links, "")
 	b.Raw("</ol>")
 	return b.Markup()
 }
 
-// draw draws the edges, then the boxes, moved by x and y.
-func (d *Drawing) draw(b *markup.Builder, links Links, x, y int) {
+// draw draws the edges, then the boxes, moved by x and y. A script finds the boxes of an edge by their numbers, which begin with the prefix.
+func (d *Drawing) draw(b *markup.Builder, links Links, prefix string, x, y int) {
+	numbers := make(map[*Box]string, len(d.Boxes))
+	for i, box := range d.Boxes {
+		numbers[box] = prefix + strconv.Itoa(i)
+	}
 	for _, e := range d.Edges {
 		class := "edge"
 		switch {
@@ -85,10 +89,15 @@ func (d *Drawing) draw(b *markup.Builder, links Links, x, y int) {
 		case e.To.state() == NotReached:
 			class += " off"
 		}
-		b.Raw(`<path class="`, class, `" d="`, curve(e.Points, x, y), `"/>`)
+		b.Raw(`<path class="`, class, `" data-edge="`, numbers[e.From], " ", numbers[e.To], `" d="`, curve(e.Points, x, y), `"/>`)
 	}
 	for _, box := range d.Boxes {
+		b.Raw(`<g data-box="`, numbers[box], `">`)
 		box.draw(b, links, x, y)
+		b.Raw("</g>")
+		if box.Inside != nil {
+			box.Inside.draw(b, links, numbers[box]+".", box.X+x+padding, box.Y+y+titleHeight+padding)
+		}
 	}
 }
 
@@ -147,9 +156,6 @@ func (b *Box) draw(out *markup.Builder, links Links, dx, dy int) {
 			out.Attr("text-anchor", "end")
 		}
 		out.Raw(">", word, "</text></a>")
-	}
-	if b.Inside != nil {
-		b.Inside.draw(out, links, x+padding, y+titleHeight+padding)
 	}
 }
 
