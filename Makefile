@@ -437,19 +437,15 @@ test-mongodb-vectors: ## compare the embedded store with recorded replies of Mon
 test-plans: ## compare plans of the embedded store with scans, on random documents, indexes, filters and changes; CHECKS=20000
 	cd pkg && go test -count=1 -v -timeout=60m -run='^TestPlansAgreeWithScans$$' ./embeddedmongo -rapid.checks=$(or $(CHECKS),20000)
 
-.PHONY: e2e-mongo-binary
-e2e-mongo-binary: ## build the tests that run against a MongoDB server into bin/e2e-mongo, which needs no Go; bin/e2e-mongo/run runs them
-	tools/mongo-folder bin/e2e-mongo
-
 MONGODB_URI ?= $(ORCH_TEST_MONGODB_URI)
 
 .PHONY: e2e-mongo
-e2e-mongo: e2e-mongo-binary ## run them against MONGODB_URI, a replica set of MongoDB 6.0 or later; without it against the embedded store
-	@ORCH_TEST_MONGODB_URI='$(MONGODB_URI)' bin/e2e-mongo/run $(MONGOFLAGS)
+e2e-mongo: ## run the tests of both stores against MONGODB_URI, a replica set of MongoDB 6.0 or later; without it against the embedded store
+	@ORCH_TEST_MONGODB_URI='$(MONGODB_URI)' tools/test-stores $(MONGOFLAGS) $(TESTFLAGS)
 
 .PHONY: test-mongo
 test-mongo: ## start a MongoDB server for the short form of e2e-mongo: mongod of ORCH_TEST_MONGOD or of PATH; it is skipped if there is none
-	go run ./test/withmongod $(MAKE) e2e-mongo MONGOFLAGS=-test.short
+	go run ./test/withmongod $(MAKE) e2e-mongo MONGOFLAGS=-short
 
 .PHONY: test-oracle
 test-oracle: $(VENV)/oracle ## compare the embedded store with SecantusDB on random documents, filters, sorts and updates
