@@ -37,6 +37,8 @@ type delivery struct {
 	from    netip.Addr
 	request *receive.Request
 	memory  *admission.Reservation // The memory of Hooks.admission that the request uses.
+	// variables are those of the filter, the template and the response; nil until one of them needs them.
+	variables *render.Variables
 
 	verified bool // The request passed every check of its sender.
 }
@@ -98,10 +100,8 @@ func (d *delivery) run() decision {
 		return d.unauthorized(ctx, err)
 	}
 	d.verified = true
-	if len(d.request.Raw) > admission.LargeBody {
-		if err := d.memory.AcquireProcessor(ctx, len(d.request.Raw)); err != nil {
-			return d.overloaded(ctx, err)
-		}
+	if err := d.acquireProcessor(ctx); err != nil {
+		return d.overloaded(ctx, err)
 	}
 	if err := d.memory.Charge(d.request.Parsed()); err != nil {
 		return d.overloaded(ctx, err)
@@ -115,7 +115,18 @@ func (d *delivery) run() decision {
 	id := d.guard.EventID(proof, d.request)
 	end := d.ingest(ctx, id)
 	end.outcome.DeduplicationID = id
+	if end.status == http.StatusNoContent && d.hook.Response != nil {
+		d.setResponse(ctx, &end)
+	}
 	return end
+}
+
+// acquireProcessor waits for a processor if the body is large.
+func (d *delivery) acquireProcessor(ctx context.Context) error {
+	if len(d.request.Raw) <= admission.LargeBody {
+		return nil
+	}
+	return d.memory.AcquireProcessor(ctx, len(d.request.Raw))
 }
 
 // admissionKey returns whose work the body is. Until a signature is verified, it is that of the network that it came from.
@@ -137,12 +148,12 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) decision {
 		return d.duplicate(id)
 	}
 	body := d.request.Body()
-	variables := render.NewVariables(d.request, body)
-	if matches, err := d.renderer.Match(ctx, d.hook, variables, d.memory); !matches {
+	d.variables = render.NewVariables(d.request, body)
+	if matches, err := d.renderer.Match(ctx, d.hook, d.variables, d.memory); !matches {
 		return d.unmatched(ctx, err)
 	}
 	_, span := tracing.Start(ctx, "render")
-	text, err := d.renderer.RenderFor(ctx, d.hook, variables, d.memory)
+	text, err := d.renderer.RenderFor(ctx, d.hook, d.variables, d.memory)
 	if errors.Is(err, admission.ErrExhausted) {
 		tracing.End(span, err)
 		return d.overloaded(ctx, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,6 +149,42 @@ func TestFilters(t *testing.T) {
 	definition = d.definition(kv, w.GetSlug())
 	require.Nil(t, definition.Filter, "null removes it")
 	require.Equal(t, orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FAIL, definition.GetFilterError())
+}
+
+func TestResponses(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	kv := d.definitions()
+	w := d.webhook("commands")
+	require.Nil(t, w.Response)
+	response := &orchv1.WebhookResponse{Status: 200, Headers: map[string]string{"Content-Type": "application/json", "$a.b": "c"}, Body: `{"text": {{ body.text | tojson }}}`}
+	require.NoError(t, d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{Response: response}, "response"))
+	require.True(t, proto.Equal(response, d.definition(kv, w.GetSlug()).GetResponse()))
+	read := call[*orchv1.Webhook](d, orchv1.WebhookService_ReadWebhook_FullMethodName, &orchv1.ReadWebhookRequest{Id: w.GetId()})
+	require.True(t, proto.Equal(response, read.GetResponse()))
+
+	err := d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{Response: &orchv1.WebhookResponse{
+		Status: 404, Headers: map[string]string{"Set-Cookie": "a=b", "X-A": "{{"}, Body: "a\n{{ b }",
+	}}, "response")
+	e := rpc.HTTPError(err)
+	require.Equal(t, int32(422), e.GetStatus())
+	texts := map[string]string{}
+	for _, f := range e.GetFieldErrors().GetErrors() {
+		var path []string
+		for _, part := range f.GetLoc() {
+			path = append(path, part.GetKey())
+		}
+		texts[strings.Join(path, ".")] = f.GetType() + " " + f.GetMsg()
+	}
+	require.Len(t, texts, 4)
+	require.Contains(t, texts["body.response.status"], "value_error Value error, the status")
+	require.Contains(t, texts["body.response.headers.Set-Cookie"], "value_error Value error, the server")
+	require.Contains(t, texts["body.response.headers.X-A"], "template_syntax Value error, syntax error at line 1")
+	require.Contains(t, texts["body.response.body"], "template_syntax Value error, syntax error at line 2")
+	require.True(t, proto.Equal(response, d.definition(kv, w.GetSlug()).GetResponse()), "a refused one changes nothing")
+
+	require.NoError(t, d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{}, "response"))
+	require.Nil(t, d.definition(kv, w.GetSlug()).Response, "null removes it")
 }
 
 func TestWebhooksAreListedByName(t *testing.T) {

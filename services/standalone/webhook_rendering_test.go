@@ -71,6 +71,7 @@ type rendered struct {
 	Error     *struct{ Message, Stage string }
 	Handshake *string
 	Filtered  bool
+	Response  *struct{ Body string }
 }
 
 // render renders a delivery with a draft of the template; empty means the webhook's.
@@ -147,6 +148,11 @@ var settingEffects = map[protoreflect.Name]struct {
 		body: `{"device": {"name": "n"}}`, change: `{"filter": "body.device.name > 1", "filter_error": "filtered"}`, status: 204,
 		outcome:  func(r rendered) bool { return r.Filtered && r.Error != nil && r.Error.Stage == "filter" },
 		replayed: func(d delivered) bool { return d.Status == 204 && d.Reason != nil && *d.Reason == "filtered" },
+	},
+	"response": {
+		body: `{"device": {"name": "n"}}`, change: `{"response": {"status": 202, "body": "{{ body.device.name }}"}}`, status: 202,
+		outcome:  func(r rendered) bool { return r.Response != nil && r.Response.Body == "n" && r.Event.Event != "" },
+		replayed: func(d delivered) bool { return d.Status == 202 && d.Reason == nil },
 	},
 	"methods": {
 		method: http.MethodPut, body: `{"device": {"name": "n"}}`, change: `{"methods": ["POST"]}`, status: 405,

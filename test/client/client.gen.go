@@ -2319,6 +2319,9 @@ type Webhook struct {
 	// RateLimit Maximum request rate; null means no limit.
 	RateLimit *WebhookRateLimit `json:"rate_limit,omitempty"`
 
+	// Response What senders receive in place of 204; null for none.
+	Response *WebhookResponse `json:"response,omitempty"`
+
 	// ServiceAccountId UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *openapi_types.UUID `json:"service_account_id,omitempty"`
 
@@ -2378,6 +2381,9 @@ type WebhookCreate struct {
 
 	// RateLimit Maximum request rate; null means no limit.
 	RateLimit *WebhookRateLimit `json:"rate_limit,omitempty"`
+
+	// Response What senders receive in place of 204; null for none.
+	Response *WebhookResponse `json:"response,omitempty"`
 
 	// ServiceAccountId UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *openapi_types.UUID `json:"service_account_id,omitempty"`
@@ -2447,6 +2453,18 @@ type WebhookRateLimit struct {
 
 	// Seconds Length of the window in seconds, 1 to 86,400; default 60.
 	Seconds *int64 `json:"seconds,omitempty"`
+}
+
+// WebhookResponse WebhookResponse replaces 204, for requests that caused an event, duplicates and filtered requests.
+type WebhookResponse struct {
+	// Body Jinja2 template of the body, at most 16,384 bytes, which renders to as many at most; empty with status 204, default empty.
+	Body *string `json:"body,omitempty"`
+
+	// Headers Headers by name, at most 10; each value is a Jinja2 template of at most 1,024 bytes, and renders to as many at most.
+	Headers *map[string]string `json:"headers,omitempty"`
+
+	// Status HTTP status: 200, 201, 202 or 204; default 200.
+	Status *int64 `json:"status,omitempty"`
 }
 
 // WebhookScheme WebhookScheme is how senders prove requests; all except gitlab, token, basic, mailgun, twilio and sns sign the body's bytes.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
@@ -80,7 +81,30 @@ func Fail(d *orchv1.WebhookDelivery, r *receive.Request, err error, rendered *st
 	}
 }
 
-// maxError bounds the message of a failure, in bytes.
+// SetResponse notes what the sender received by the response of the webhook; nil for none.
+func SetResponse(d *orchv1.WebhookDelivery, r *receive.Request, response *orchv1.WebhookRenderedResponse) {
+	d.Response = nil
+	if response == nil {
+		return
+	}
+	text := func(s string, limit int) string {
+		s, _ = redact.Cut(redact.Text(r, s), limit)
+		return s
+	}
+	d.Response = &orchv1.WebhookRenderedResponse{
+		Status: response.GetStatus(), Headers: make(map[string]string, len(response.GetHeaders())),
+		Body: text(response.GetBody(), render.MaxResponseBody),
+	}
+	for name, value := range response.GetHeaders() {
+		d.Response.Headers[name] = text(value, render.MaxHeaderValue)
+	}
+	if e := response.GetError(); e != nil {
+		d.Response.Error = proto.CloneOf(e)
+		d.Response.Error.Message = text(e.GetMessage(), maxError)
+	}
+}
+
+// maxError bounds the message of an error, in bytes.
 const maxError = 4 << 10
 
 // Body is the body of a delivery as text, by its charset.

@@ -6,8 +6,9 @@
 //	            body
 //	            query, path
 //
-// query and path are an extension: many senders put identifiers into the URL.
+// query and path are an extension: many senders put identifiers into the URL. Once the events are stored, the response of the webhook is
+// rendered with the same variables.
 //
-// Every failure is an error that wraps ErrFilter, ErrTemplate or ErrEvent and describes the cause and its position, for the owner
+// Every failure is an error that wraps ErrFilter, ErrTemplate, ErrEvent or ErrResponse and describes the cause and its position, for the owner
 // of the webhook. The sender never sees it.
 package render

@@ -1,9 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/events"
@@ -42,6 +44,7 @@ type Engine struct {
 	labels    []labelPattern
 	limits    events.Limits
 	ids       *id.Source
+	timeout   time.Duration // Of one rendering.
 }
 
 // New returns an engine.
@@ -60,6 +63,7 @@ func New(o Options) *Engine {
 		labels:    labelPatterns(o.Vocabulary),
 		limits:    o.Limits,
 		ids:       o.IDs,
+		timeout:   cmp.Or(o.Budget.Timeout, jinja.DefaultBudget().Timeout),
 	}
 }
 
@@ -77,10 +81,10 @@ func (e *Engine) CheckFilter(filter string) error {
 
 // Render renders a template with a request. A missing value prints nothing.
 func (e *Engine) Render(ctx context.Context, template string, v *Variables) (string, error) {
-	return render(ctx, e.templates, template, v, nil)
+	return render(ctx, e.templates, template, v, nil, ErrTemplate)
 }
 
-// engineOf returns the engine for the filter and the template of a webhook.
+// engineOf returns the engine for the filter, the template and the response of a webhook.
 func (e *Engine) engineOf(hook *orchv1.WebhookDefinition) *jinja.Engine {
 	if hook.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
 		return e.strict
@@ -109,12 +113,12 @@ func (e *Engine) Match(ctx context.Context, hook *orchv1.WebhookDefinition, v *V
 // RenderFor renders the template of a webhook with a request, by the webhook's settings. It charges memory, which may be nil, for
 // what the template allocates. The caller has charged r.Parsed.
 func (e *Engine) RenderFor(ctx context.Context, hook *orchv1.WebhookDefinition, v *Variables, memory *admission.Reservation) (string, error) {
-	return render(ctx, e.engineOf(hook), hook.GetTemplate(), v, memory)
+	return render(ctx, e.engineOf(hook), hook.GetTemplate(), v, memory, ErrTemplate)
 }
 
 // Undefined returns the error of the first missing value that Render prints as nothing; nil if there is none.
 func (e *Engine) Undefined(ctx context.Context, template string, v *Variables) error {
-	if _, err := render(ctx, e.strict, template, v, nil); isUndefined(err) {
+	if _, err := render(ctx, e.strict, template, v, nil, ErrTemplate); isUndefined(err) {
 		return err
 	}
 	return nil
@@ -127,15 +131,18 @@ func isUndefined(err error) bool {
 	return ok && (at.Kind == jinja.KindUndefined || strings.Contains(at.Error(), "StrictUndefined"))
 }
 
-func render(ctx context.Context, templates *jinja.Engine, template string, v *Variables, memory *admission.Reservation) (string, error) {
+// render renders a template. Its errors wrap source, which is ErrTemplate or ErrResponse.
+func render(
+	ctx context.Context, templates *jinja.Engine, template string, v *Variables, memory *admission.Reservation, source error,
+) (string, error) {
 	t, err := templates.Cached(template)
 	if err != nil {
-		return "", positioned(ErrTemplate, err)
+		return "", positioned(source, err)
 	}
 	vars, held := v.read(t.Reads)
 	text, err := t.RenderWithin(ctx, vars, held, memory)
 	if err != nil {
-		return "", positioned(ErrTemplate, err)
+		return "", positioned(source, err)
 	}
 	return text, nil
 }

@@ -5969,6 +5969,8 @@ func Of(fullName string) string {
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.Webhook.rate_limit":
 		return "Maximum request rate; null means no limit."
+	case "orch.v1.Webhook.response":
+		return "What senders receive in place of 204; null for none."
 	case "orch.v1.Webhook.sealed_secrets":
 		return "Verification secrets, encrypted, newest first."
 	case "orch.v1.Webhook.sealed_verify_token":
@@ -6021,6 +6023,8 @@ func Of(fullName string) string {
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookCreate.rate_limit":
 		return "Maximum request rate; null means no limit."
+	case "orch.v1.WebhookCreate.response":
+		return "What senders receive in place of 204; null for none."
 	case "orch.v1.WebhookCreate.service_account_id":
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookCreate.template":
@@ -6057,6 +6061,8 @@ func Of(fullName string) string {
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookDefinition.rate_limit":
 		return "Maximum request rate; null means no limit."
+	case "orch.v1.WebhookDefinition.response":
+		return "What senders receive in place of 204; null for none."
 	case "orch.v1.WebhookDefinition.revision":
 		return "Revision of the webhook; an older definition never replaces a newer one."
 	case "orch.v1.WebhookDefinition.sealed_secrets":
@@ -6127,6 +6133,8 @@ func Of(fullName string) string {
 		return "UUID of the delivery that this one replays; null for an original."
 	case "orch.v1.WebhookDelivery.replayed_event_id":
 		return "UUID of the event of the last successful replay; null for none."
+	case "orch.v1.WebhookDelivery.response":
+		return "What the sender received by the response of the webhook; null for none."
 	case "orch.v1.WebhookDelivery.size":
 		return "Length of the request body in bytes."
 	case "orch.v1.WebhookDelivery.status":
@@ -6327,6 +6335,16 @@ func Of(fullName string) string {
 		return "Maximum number of requests in the window, 1 to 100,000."
 	case "orch.v1.WebhookRateLimit.seconds":
 		return "Length of the window in seconds, 1 to 86,400; default 60."
+	case "orch.v1.WebhookRenderedResponse":
+		return "WebhookRenderedResponse is what the response of a webhook made of a request."
+	case "orch.v1.WebhookRenderedResponse.body":
+		return "Text of the body."
+	case "orch.v1.WebhookRenderedResponse.error":
+		return "Error of the response; null for none."
+	case "orch.v1.WebhookRenderedResponse.headers":
+		return "Headers by name."
+	case "orch.v1.WebhookRenderedResponse.status":
+		return "HTTP status that the sender receives; 204 when rendering failed."
 	case "orch.v1.WebhookRendering":
 		return "WebhookRendering is the outcome of rendering a draft."
 	case "orch.v1.WebhookRendering.error":
@@ -6341,10 +6359,12 @@ func Of(fullName string) string {
 		return "Provider handshake that the request performs, which causes no event; null for an ordinary request."
 	case "orch.v1.WebhookRendering.rendered":
 		return "Output of the template; null when rendering failed."
+	case "orch.v1.WebhookRendering.response":
+		return "What the sender would receive by the response of the webhook; null for none."
 	case "orch.v1.WebhookRendering.warnings":
 		return "Labels of the other vocabulary (stage event), and the first value that a lenient template printed as nothing (stage template)."
 	case "orch.v1.WebhookRenderingError":
-		return "WebhookRenderingError is an error of a request, of a filter, of a template or of its output."
+		return "WebhookRenderingError is an error of a request, of a filter, of a template, of its output or of a response."
 	case "orch.v1.WebhookRenderingError.column":
 		return "Column of the error, from 1; null when it has no single place."
 	case "orch.v1.WebhookRenderingError.line":
@@ -6352,7 +6372,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookRenderingError.message":
 		return "Error text for a person."
 	case "orch.v1.WebhookRenderingError.stage":
-		return "Place of the error: the request, the filter, the template or its output."
+		return "Place of the error: the request, the filter, the template, its output or the response."
 	case "orch.v1.WebhookRenderingStage":
 		return "WebhookRenderingStage is what holds an error."
 	case "orch.v1.WebhookReplace":
@@ -6379,6 +6399,8 @@ func Of(fullName string) string {
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookReplace.rate_limit":
 		return "Maximum request rate; null means no limit."
+	case "orch.v1.WebhookReplace.response":
+		return "What senders receive in place of 204; null for none."
 	case "orch.v1.WebhookReplace.service_account_id":
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookReplace.template":
@@ -6395,6 +6417,14 @@ func Of(fullName string) string {
 		return "Filter on the deliveries; null selects failed ones without a successful replay."
 	case "orch.v1.WebhookReplayQuery.limit":
 		return "Maximum number of deliveries, 0 to 200; default 200."
+	case "orch.v1.WebhookResponse":
+		return "WebhookResponse replaces 204, for requests that caused an event, duplicates and filtered requests."
+	case "orch.v1.WebhookResponse.body":
+		return "Jinja2 template of the body, at most 16,384 bytes, which renders to as many at most; empty with status 204, default empty."
+	case "orch.v1.WebhookResponse.headers":
+		return "Headers by name, at most 10; each value is a Jinja2 template of at most 1,024 bytes, and renders to as many at most."
+	case "orch.v1.WebhookResponse.status":
+		return "HTTP status: 200, 201, 202 or 204; default 200."
 	case "orch.v1.WebhookScheme":
 		return "WebhookScheme is how senders prove requests; all except gitlab, token, basic, mailgun, twilio and sns sign the body's bytes."
 	case "orch.v1.WebhookService":
@@ -6491,6 +6521,8 @@ func Of(fullName string) string {
 		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.WebhookUpdate.rate_limit":
 		return "Maximum request rate; null means no limit."
+	case "orch.v1.WebhookUpdate.response":
+		return "What senders receive in place of 204; null for none."
 	case "orch.v1.WebhookUpdate.service_account_id":
 		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.WebhookUpdate.template":

@@ -706,8 +706,9 @@ const (
 	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE    WebhookRenderingStage = 1
 	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT       WebhookRenderingStage = 2
 	// The webhook does not accept the request.
-	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST WebhookRenderingStage = 3
-	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_FILTER  WebhookRenderingStage = 4
+	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST  WebhookRenderingStage = 3
+	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_FILTER   WebhookRenderingStage = 4
+	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_RESPONSE WebhookRenderingStage = 5
 )
 
 // Enum value maps for WebhookRenderingStage.
@@ -718,6 +719,7 @@ var (
 		2: "WEBHOOK_RENDERING_STAGE_EVENT",
 		3: "WEBHOOK_RENDERING_STAGE_REQUEST",
 		4: "WEBHOOK_RENDERING_STAGE_FILTER",
+		5: "WEBHOOK_RENDERING_STAGE_RESPONSE",
 	}
 	WebhookRenderingStage_value = map[string]int32{
 		"WEBHOOK_RENDERING_STAGE_UNSPECIFIED": 0,
@@ -725,6 +727,7 @@ var (
 		"WEBHOOK_RENDERING_STAGE_EVENT":       2,
 		"WEBHOOK_RENDERING_STAGE_REQUEST":     3,
 		"WEBHOOK_RENDERING_STAGE_FILTER":      4,
+		"WEBHOOK_RENDERING_STAGE_RESPONSE":    5,
 	}
 )
 
@@ -809,7 +812,9 @@ type Webhook struct {
 	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
 	Filter *string `protobuf:"bytes,25,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	// What a failing filter does with its request; default fail.
-	FilterError   WebhookFilterError `protobuf:"varint,26,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError" json:"filter_error,omitempty"`
+	FilterError WebhookFilterError `protobuf:"varint,26,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError" json:"filter_error,omitempty"`
+	// What senders receive in place of 204; null for none.
+	Response      *WebhookResponse `protobuf:"bytes,27,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1024,6 +1029,13 @@ func (x *Webhook) GetFilterError() WebhookFilterError {
 		return x.FilterError
 	}
 	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
+}
+
+func (x *Webhook) GetResponse() *WebhookResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
 }
 
 // WebhookHealth is what the requests of a webhook show about it.
@@ -1809,6 +1821,70 @@ func (x *WebhookRateLimit) GetSeconds() int64 {
 	return 0
 }
 
+// WebhookResponse replaces 204, for requests that caused an event, duplicates and filtered requests.
+type WebhookResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// HTTP status: 200, 201, 202 or 204; default 200.
+	Status int64 `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
+	// Headers by name, at most 10; each value is a Jinja2 template of at most 1,024 bytes, and renders to as many at most.
+	Headers map[string]string `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Jinja2 template of the body, at most 16,384 bytes, which renders to as many at most; empty with status 204, default empty.
+	Body          string `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookResponse) Reset() {
+	*x = WebhookResponse{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookResponse) ProtoMessage() {}
+
+func (x *WebhookResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookResponse.ProtoReflect.Descriptor instead.
+func (*WebhookResponse) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *WebhookResponse) GetStatus() int64 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *WebhookResponse) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *WebhookResponse) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
 // WebhookCreate holds the fields of a new webhook; the server assigns url and slug.
 type WebhookCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1843,14 +1919,16 @@ type WebhookCreate struct {
 	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
 	Filter *string `protobuf:"bytes,15,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	// What a failing filter does with its request; default fail.
-	FilterError   *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
+	FilterError *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
+	// What senders receive in place of 204; null for none.
+	Response      *WebhookResponse `protobuf:"bytes,17,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookCreate) Reset() {
 	*x = WebhookCreate{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +1940,7 @@ func (x *WebhookCreate) String() string {
 func (*WebhookCreate) ProtoMessage() {}
 
 func (x *WebhookCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +1953,7 @@ func (x *WebhookCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookCreate.ProtoReflect.Descriptor instead.
 func (*WebhookCreate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WebhookCreate) GetName() string {
@@ -1990,6 +2068,13 @@ func (x *WebhookCreate) GetFilterError() WebhookFilterError {
 	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
 }
 
+func (x *WebhookCreate) GetResponse() *WebhookResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
 // WebhookReplace holds all fields of a webhook.
 type WebhookReplace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2024,14 +2109,16 @@ type WebhookReplace struct {
 	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
 	Filter *string `protobuf:"bytes,15,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	// What a failing filter does with its request; default fail.
-	FilterError   *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
+	FilterError *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
+	// What senders receive in place of 204; null for none.
+	Response      *WebhookResponse `protobuf:"bytes,17,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookReplace) Reset() {
 	*x = WebhookReplace{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2130,7 @@ func (x *WebhookReplace) String() string {
 func (*WebhookReplace) ProtoMessage() {}
 
 func (x *WebhookReplace) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2143,7 @@ func (x *WebhookReplace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookReplace.ProtoReflect.Descriptor instead.
 func (*WebhookReplace) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WebhookReplace) GetName() string {
@@ -2171,6 +2258,13 @@ func (x *WebhookReplace) GetFilterError() WebhookFilterError {
 	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
 }
 
+func (x *WebhookReplace) GetResponse() *WebhookResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
 // WebhookUpdate holds the changes to a webhook; absent fields keep their values.
 type WebhookUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2205,14 +2299,16 @@ type WebhookUpdate struct {
 	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
 	Filter *string `protobuf:"bytes,15,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	// What a failing filter does with its request; default fail.
-	FilterError   *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
+	FilterError *WebhookFilterError `protobuf:"varint,16,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
+	// What senders receive in place of 204; null for none.
+	Response      *WebhookResponse `protobuf:"bytes,17,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookUpdate) Reset() {
 	*x = WebhookUpdate{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2320,7 @@ func (x *WebhookUpdate) String() string {
 func (*WebhookUpdate) ProtoMessage() {}
 
 func (x *WebhookUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2333,7 @@ func (x *WebhookUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookUpdate.ProtoReflect.Descriptor instead.
 func (*WebhookUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WebhookUpdate) GetName() string {
@@ -2352,6 +2448,13 @@ func (x *WebhookUpdate) GetFilterError() WebhookFilterError {
 	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
 }
 
+func (x *WebhookUpdate) GetResponse() *WebhookResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
 // WebhookList is a JSON array of webhooks.
 type WebhookList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2362,7 +2465,7 @@ type WebhookList struct {
 
 func (x *WebhookList) Reset() {
 	*x = WebhookList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2477,7 @@ func (x *WebhookList) String() string {
 func (*WebhookList) ProtoMessage() {}
 
 func (x *WebhookList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2490,7 @@ func (x *WebhookList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookList.ProtoReflect.Descriptor instead.
 func (*WebhookList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WebhookList) GetWebhooks() []*Webhook {
@@ -2416,7 +2519,7 @@ type WebhookFilter struct {
 
 func (x *WebhookFilter) Reset() {
 	*x = WebhookFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2531,7 @@ func (x *WebhookFilter) String() string {
 func (*WebhookFilter) ProtoMessage() {}
 
 func (x *WebhookFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2544,7 @@ func (x *WebhookFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookFilter.ProtoReflect.Descriptor instead.
 func (*WebhookFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WebhookFilter) GetOperator() Operator {
@@ -2498,7 +2601,7 @@ type WebhookQuery struct {
 
 func (x *WebhookQuery) Reset() {
 	*x = WebhookQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2510,7 +2613,7 @@ func (x *WebhookQuery) String() string {
 func (*WebhookQuery) ProtoMessage() {}
 
 func (x *WebhookQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2523,7 +2626,7 @@ func (x *WebhookQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookQuery.ProtoReflect.Descriptor instead.
 func (*WebhookQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WebhookQuery) GetWebhooks() *WebhookFilter {
@@ -2574,7 +2677,7 @@ type WebhookCountQuery struct {
 
 func (x *WebhookCountQuery) Reset() {
 	*x = WebhookCountQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2689,7 @@ func (x *WebhookCountQuery) String() string {
 func (*WebhookCountQuery) ProtoMessage() {}
 
 func (x *WebhookCountQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2702,7 @@ func (x *WebhookCountQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookCountQuery.ProtoReflect.Descriptor instead.
 func (*WebhookCountQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WebhookCountQuery) GetWebhooks() *WebhookFilter {
@@ -2656,14 +2759,16 @@ type WebhookDefinition struct {
 	// Jinja2 expression over the template's variables that chooses the requests that cause an event; null chooses all.
 	Filter *string `protobuf:"bytes,18,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
 	// What a failing filter does with its request; default fail.
-	FilterError   *WebhookFilterError `protobuf:"varint,19,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
+	FilterError *WebhookFilterError `protobuf:"varint,19,opt,name=filter_error,json=filterError,proto3,enum=orch.v1.WebhookFilterError,oneof" json:"filter_error,omitempty"`
+	// What senders receive in place of 204; null for none.
+	Response      *WebhookResponse `protobuf:"bytes,20,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookDefinition) Reset() {
 	*x = WebhookDefinition{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2675,7 +2780,7 @@ func (x *WebhookDefinition) String() string {
 func (*WebhookDefinition) ProtoMessage() {}
 
 func (x *WebhookDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2688,7 +2793,7 @@ func (x *WebhookDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDefinition.ProtoReflect.Descriptor instead.
 func (*WebhookDefinition) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WebhookDefinition) GetId() string {
@@ -2824,6 +2929,13 @@ func (x *WebhookDefinition) GetFilterError() WebhookFilterError {
 	return WebhookFilterError_WEBHOOK_FILTER_ERROR_UNSPECIFIED
 }
 
+func (x *WebhookDefinition) GetResponse() *WebhookResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
 // AccountDefinition is the part of an account that the hooks service caches.
 type AccountDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2843,7 +2955,7 @@ type AccountDefinition struct {
 
 func (x *AccountDefinition) Reset() {
 	*x = AccountDefinition{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +2967,7 @@ func (x *AccountDefinition) String() string {
 func (*AccountDefinition) ProtoMessage() {}
 
 func (x *AccountDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +2980,7 @@ func (x *AccountDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountDefinition.ProtoReflect.Descriptor instead.
 func (*AccountDefinition) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AccountDefinition) GetId() string {
@@ -2968,14 +3080,16 @@ type WebhookDelivery struct {
 	// Number of requests that this entry stands for: itself, and refused requests before it that have no entry.
 	Count int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`
 	// UUIDs of all events of a request that became several, in their order; empty for others.
-	EventIds      []string `protobuf:"bytes,30,rep,name=event_ids,json=eventIds,proto3" json:"event_ids,omitempty"`
+	EventIds []string `protobuf:"bytes,30,rep,name=event_ids,json=eventIds,proto3" json:"event_ids,omitempty"`
+	// What the sender received by the response of the webhook; null for none.
+	Response      *WebhookRenderedResponse `protobuf:"bytes,31,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookDelivery) Reset() {
 	*x = WebhookDelivery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3101,7 @@ func (x *WebhookDelivery) String() string {
 func (*WebhookDelivery) ProtoMessage() {}
 
 func (x *WebhookDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3114,7 @@ func (x *WebhookDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDelivery.ProtoReflect.Descriptor instead.
 func (*WebhookDelivery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WebhookDelivery) GetId() string {
@@ -3213,6 +3327,86 @@ func (x *WebhookDelivery) GetEventIds() []string {
 	return nil
 }
 
+func (x *WebhookDelivery) GetResponse() *WebhookRenderedResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+// WebhookRenderedResponse is what the response of a webhook made of a request.
+type WebhookRenderedResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// HTTP status that the sender receives; 204 when rendering failed.
+	Status int64 `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
+	// Headers by name.
+	Headers map[string]string `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Text of the body.
+	Body string `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
+	// Error of the response; null for none.
+	Error         *WebhookRenderingError `protobuf:"bytes,4,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookRenderedResponse) Reset() {
+	*x = WebhookRenderedResponse{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookRenderedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookRenderedResponse) ProtoMessage() {}
+
+func (x *WebhookRenderedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookRenderedResponse.ProtoReflect.Descriptor instead.
+func (*WebhookRenderedResponse) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *WebhookRenderedResponse) GetStatus() int64 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *WebhookRenderedResponse) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *WebhookRenderedResponse) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
+func (x *WebhookRenderedResponse) GetError() *WebhookRenderingError {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 // WebhookDeliveryBatch carries deliveries from the hooks service to the store.
 type WebhookDeliveryBatch struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -3225,7 +3419,7 @@ type WebhookDeliveryBatch struct {
 
 func (x *WebhookDeliveryBatch) Reset() {
 	*x = WebhookDeliveryBatch{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3237,7 +3431,7 @@ func (x *WebhookDeliveryBatch) String() string {
 func (*WebhookDeliveryBatch) ProtoMessage() {}
 
 func (x *WebhookDeliveryBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3250,7 +3444,7 @@ func (x *WebhookDeliveryBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryBatch.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryBatch) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WebhookDeliveryBatch) GetDeliveries() []*WebhookDelivery {
@@ -3277,7 +3471,7 @@ type WebhookDeliveryList struct {
 
 func (x *WebhookDeliveryList) Reset() {
 	*x = WebhookDeliveryList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3289,7 +3483,7 @@ func (x *WebhookDeliveryList) String() string {
 func (*WebhookDeliveryList) ProtoMessage() {}
 
 func (x *WebhookDeliveryList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3302,7 +3496,7 @@ func (x *WebhookDeliveryList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryList.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WebhookDeliveryList) GetDeliveries() []*WebhookDelivery {
@@ -3322,7 +3516,7 @@ type SummarizeDeliveriesRequest struct {
 
 func (x *SummarizeDeliveriesRequest) Reset() {
 	*x = SummarizeDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3528,7 @@ func (x *SummarizeDeliveriesRequest) String() string {
 func (*SummarizeDeliveriesRequest) ProtoMessage() {}
 
 func (x *SummarizeDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3541,7 @@ func (x *SummarizeDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummarizeDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*SummarizeDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SummarizeDeliveriesRequest) GetId() string {
@@ -3367,7 +3561,7 @@ type WebhookDeliverySummary struct {
 
 func (x *WebhookDeliverySummary) Reset() {
 	*x = WebhookDeliverySummary{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3379,7 +3573,7 @@ func (x *WebhookDeliverySummary) String() string {
 func (*WebhookDeliverySummary) ProtoMessage() {}
 
 func (x *WebhookDeliverySummary) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,7 +3586,7 @@ func (x *WebhookDeliverySummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliverySummary.ProtoReflect.Descriptor instead.
 func (*WebhookDeliverySummary) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{21}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WebhookDeliverySummary) GetCounts() []*WebhookDeliveryCount {
@@ -3421,7 +3615,7 @@ type WebhookDeliveryCount struct {
 
 func (x *WebhookDeliveryCount) Reset() {
 	*x = WebhookDeliveryCount{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3433,7 +3627,7 @@ func (x *WebhookDeliveryCount) String() string {
 func (*WebhookDeliveryCount) ProtoMessage() {}
 
 func (x *WebhookDeliveryCount) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3446,7 +3640,7 @@ func (x *WebhookDeliveryCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryCount.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryCount) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{22}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WebhookDeliveryCount) GetStatus() int64 {
@@ -3494,7 +3688,7 @@ type ListWebhookIssuesRequest struct {
 
 func (x *ListWebhookIssuesRequest) Reset() {
 	*x = ListWebhookIssuesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3700,7 @@ func (x *ListWebhookIssuesRequest) String() string {
 func (*ListWebhookIssuesRequest) ProtoMessage() {}
 
 func (x *ListWebhookIssuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3713,7 @@ func (x *ListWebhookIssuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookIssuesRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookIssuesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListWebhookIssuesRequest) GetId() string {
@@ -3539,7 +3733,7 @@ type WebhookIssueList struct {
 
 func (x *WebhookIssueList) Reset() {
 	*x = WebhookIssueList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3551,7 +3745,7 @@ func (x *WebhookIssueList) String() string {
 func (*WebhookIssueList) ProtoMessage() {}
 
 func (x *WebhookIssueList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3564,7 +3758,7 @@ func (x *WebhookIssueList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookIssueList.ProtoReflect.Descriptor instead.
 func (*WebhookIssueList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WebhookIssueList) GetIssues() []*WebhookIssue {
@@ -3601,7 +3795,7 @@ type WebhookIssue struct {
 
 func (x *WebhookIssue) Reset() {
 	*x = WebhookIssue{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3613,7 +3807,7 @@ func (x *WebhookIssue) String() string {
 func (*WebhookIssue) ProtoMessage() {}
 
 func (x *WebhookIssue) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3626,7 +3820,7 @@ func (x *WebhookIssue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookIssue.ProtoReflect.Descriptor instead.
 func (*WebhookIssue) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WebhookIssue) GetStatus() int64 {
@@ -3705,7 +3899,7 @@ type WebhookDeliveryStatusFilter struct {
 
 func (x *WebhookDeliveryStatusFilter) Reset() {
 	*x = WebhookDeliveryStatusFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3911,7 @@ func (x *WebhookDeliveryStatusFilter) String() string {
 func (*WebhookDeliveryStatusFilter) ProtoMessage() {}
 
 func (x *WebhookDeliveryStatusFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3924,7 @@ func (x *WebhookDeliveryStatusFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryStatusFilter.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryStatusFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WebhookDeliveryStatusFilter) GetGe_() int64 {
@@ -3758,7 +3952,7 @@ type WebhookDeliveryTextFilter struct {
 
 func (x *WebhookDeliveryTextFilter) Reset() {
 	*x = WebhookDeliveryTextFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +3964,7 @@ func (x *WebhookDeliveryTextFilter) String() string {
 func (*WebhookDeliveryTextFilter) ProtoMessage() {}
 
 func (x *WebhookDeliveryTextFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +3977,7 @@ func (x *WebhookDeliveryTextFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryTextFilter.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryTextFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WebhookDeliveryTextFilter) GetAny_() *StringList {
@@ -3817,7 +4011,7 @@ type WebhookDeliveryFilter struct {
 
 func (x *WebhookDeliveryFilter) Reset() {
 	*x = WebhookDeliveryFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3829,7 +4023,7 @@ func (x *WebhookDeliveryFilter) String() string {
 func (*WebhookDeliveryFilter) ProtoMessage() {}
 
 func (x *WebhookDeliveryFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3842,7 +4036,7 @@ func (x *WebhookDeliveryFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryFilter.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WebhookDeliveryFilter) GetId() *UuidFilter {
@@ -3920,7 +4114,7 @@ type WebhookDeliveryQuery struct {
 
 func (x *WebhookDeliveryQuery) Reset() {
 	*x = WebhookDeliveryQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3932,7 +4126,7 @@ func (x *WebhookDeliveryQuery) String() string {
 func (*WebhookDeliveryQuery) ProtoMessage() {}
 
 func (x *WebhookDeliveryQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3945,7 +4139,7 @@ func (x *WebhookDeliveryQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryQuery.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WebhookDeliveryQuery) GetDeliveries() *WebhookDeliveryFilter {
@@ -3996,7 +4190,7 @@ type WebhookReplayQuery struct {
 
 func (x *WebhookReplayQuery) Reset() {
 	*x = WebhookReplayQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4202,7 @@ func (x *WebhookReplayQuery) String() string {
 func (*WebhookReplayQuery) ProtoMessage() {}
 
 func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4215,7 @@ func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookReplayQuery.ProtoReflect.Descriptor instead.
 func (*WebhookReplayQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WebhookReplayQuery) GetDeliveries() *WebhookDeliveryFilter {
@@ -4065,7 +4259,7 @@ type WebhookDraft struct {
 
 func (x *WebhookDraft) Reset() {
 	*x = WebhookDraft{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4077,7 +4271,7 @@ func (x *WebhookDraft) String() string {
 func (*WebhookDraft) ProtoMessage() {}
 
 func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4090,7 +4284,7 @@ func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDraft.ProtoReflect.Descriptor instead.
 func (*WebhookDraft) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WebhookDraft) GetTemplate() string {
@@ -4169,7 +4363,7 @@ type WebhookDeliveryDraft struct {
 
 func (x *WebhookDeliveryDraft) Reset() {
 	*x = WebhookDeliveryDraft{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4375,7 @@ func (x *WebhookDeliveryDraft) String() string {
 func (*WebhookDeliveryDraft) ProtoMessage() {}
 
 func (x *WebhookDeliveryDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4388,7 @@ func (x *WebhookDeliveryDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryDraft.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryDraft) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WebhookDeliveryDraft) GetTemplate() string {
@@ -4227,14 +4421,16 @@ type WebhookRendering struct {
 	// Whether the filter, or a template that renders an empty list, drops the request; with an error if the filter failed.
 	Filtered bool `protobuf:"varint,6,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	// JSON array of the events that would be published, if the template renders a list; null for others.
-	Events        []byte `protobuf:"bytes,7,opt,name=events,proto3,oneof" json:"events,omitempty"`
+	Events []byte `protobuf:"bytes,7,opt,name=events,proto3,oneof" json:"events,omitempty"`
+	// What the sender would receive by the response of the webhook; null for none.
+	Response      *WebhookRenderedResponse `protobuf:"bytes,8,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookRendering) Reset() {
 	*x = WebhookRendering{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4442,7 @@ func (x *WebhookRendering) String() string {
 func (*WebhookRendering) ProtoMessage() {}
 
 func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +4455,7 @@ func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRendering.ProtoReflect.Descriptor instead.
 func (*WebhookRendering) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WebhookRendering) GetRendered() string {
@@ -4311,12 +4507,19 @@ func (x *WebhookRendering) GetEvents() []byte {
 	return nil
 }
 
-// WebhookRenderingError is an error of a request, of a filter, of a template or of its output.
+func (x *WebhookRendering) GetResponse() *WebhookRenderedResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+// WebhookRenderingError is an error of a request, of a filter, of a template, of its output or of a response.
 type WebhookRenderingError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Error text for a person.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Place of the error: the request, the filter, the template or its output.
+	// Place of the error: the request, the filter, the template, its output or the response.
 	Stage WebhookRenderingStage `protobuf:"varint,2,opt,name=stage,proto3,enum=orch.v1.WebhookRenderingStage" json:"stage,omitempty"`
 	// Line of the error, from 1; null when it has no single place.
 	Line *int64 `protobuf:"varint,3,opt,name=line,proto3,oneof" json:"line,omitempty"`
@@ -4328,7 +4531,7 @@ type WebhookRenderingError struct {
 
 func (x *WebhookRenderingError) Reset() {
 	*x = WebhookRenderingError{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4340,7 +4543,7 @@ func (x *WebhookRenderingError) String() string {
 func (*WebhookRenderingError) ProtoMessage() {}
 
 func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4353,7 +4556,7 @@ func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRenderingError.ProtoReflect.Descriptor instead.
 func (*WebhookRenderingError) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WebhookRenderingError) GetMessage() string {
@@ -4407,7 +4610,7 @@ type WebhookPreset struct {
 
 func (x *WebhookPreset) Reset() {
 	*x = WebhookPreset{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4419,7 +4622,7 @@ func (x *WebhookPreset) String() string {
 func (*WebhookPreset) ProtoMessage() {}
 
 func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4432,7 +4635,7 @@ func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPreset.ProtoReflect.Descriptor instead.
 func (*WebhookPreset) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WebhookPreset) GetName() string {
@@ -4499,7 +4702,7 @@ type WebhookPresetSample struct {
 
 func (x *WebhookPresetSample) Reset() {
 	*x = WebhookPresetSample{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +4714,7 @@ func (x *WebhookPresetSample) String() string {
 func (*WebhookPresetSample) ProtoMessage() {}
 
 func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +4727,7 @@ func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetSample.ProtoReflect.Descriptor instead.
 func (*WebhookPresetSample) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WebhookPresetSample) GetMethod() string {
@@ -4558,7 +4761,7 @@ type WebhookPresetList struct {
 
 func (x *WebhookPresetList) Reset() {
 	*x = WebhookPresetList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4570,7 +4773,7 @@ func (x *WebhookPresetList) String() string {
 func (*WebhookPresetList) ProtoMessage() {}
 
 func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4583,7 +4786,7 @@ func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetList.ProtoReflect.Descriptor instead.
 func (*WebhookPresetList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WebhookPresetList) GetPresets() []*WebhookPreset {
@@ -4601,7 +4804,7 @@ type ListWebhookPresetsRequest struct {
 
 func (x *ListWebhookPresetsRequest) Reset() {
 	*x = ListWebhookPresetsRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4613,7 +4816,7 @@ func (x *ListWebhookPresetsRequest) String() string {
 func (*ListWebhookPresetsRequest) ProtoMessage() {}
 
 func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4626,7 +4829,7 @@ func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookPresetsRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookPresetsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
 }
 
 type CreateWebhookRequest struct {
@@ -4638,7 +4841,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4650,7 +4853,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4663,7 +4866,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
@@ -4689,7 +4892,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4701,7 +4904,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4714,7 +4917,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListWebhooksRequest) GetName() string {
@@ -4754,7 +4957,7 @@ type ReadWebhooksRequest struct {
 
 func (x *ReadWebhooksRequest) Reset() {
 	*x = ReadWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4766,7 +4969,7 @@ func (x *ReadWebhooksRequest) String() string {
 func (*ReadWebhooksRequest) ProtoMessage() {}
 
 func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4779,7 +4982,7 @@ func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReadWebhooksRequest) GetQuery() *WebhookQuery {
@@ -4798,7 +5001,7 @@ type CountWebhooksRequest struct {
 
 func (x *CountWebhooksRequest) Reset() {
 	*x = CountWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4810,7 +5013,7 @@ func (x *CountWebhooksRequest) String() string {
 func (*CountWebhooksRequest) ProtoMessage() {}
 
 func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4823,7 +5026,7 @@ func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*CountWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
@@ -4843,7 +5046,7 @@ type ReadWebhookRequest struct {
 
 func (x *ReadWebhookRequest) Reset() {
 	*x = ReadWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4855,7 +5058,7 @@ func (x *ReadWebhookRequest) String() string {
 func (*ReadWebhookRequest) ProtoMessage() {}
 
 func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4868,7 +5071,7 @@ func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReadWebhookRequest) GetId() string {
@@ -4890,7 +5093,7 @@ type ReplaceWebhookRequest struct {
 
 func (x *ReplaceWebhookRequest) Reset() {
 	*x = ReplaceWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4902,7 +5105,7 @@ func (x *ReplaceWebhookRequest) String() string {
 func (*ReplaceWebhookRequest) ProtoMessage() {}
 
 func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4915,7 +5118,7 @@ func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReplaceWebhookRequest) GetId() string {
@@ -4951,7 +5154,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4963,7 +5166,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4976,7 +5179,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -5010,7 +5213,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5022,7 +5225,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5035,7 +5238,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -5055,7 +5258,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5067,7 +5270,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5080,7 +5283,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RotateWebhookRequest) GetId() string {
@@ -5099,7 +5302,7 @@ type RenderWebhookRequest struct {
 
 func (x *RenderWebhookRequest) Reset() {
 	*x = RenderWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5111,7 +5314,7 @@ func (x *RenderWebhookRequest) String() string {
 func (*RenderWebhookRequest) ProtoMessage() {}
 
 func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5124,7 +5327,7 @@ func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RenderWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
@@ -5150,7 +5353,7 @@ type ListDeliveriesRequest struct {
 
 func (x *ListDeliveriesRequest) Reset() {
 	*x = ListDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5162,7 +5365,7 @@ func (x *ListDeliveriesRequest) String() string {
 func (*ListDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5175,7 +5378,7 @@ func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListDeliveriesRequest) GetId() string {
@@ -5217,7 +5420,7 @@ type ReadDeliveriesRequest struct {
 
 func (x *ReadDeliveriesRequest) Reset() {
 	*x = ReadDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5229,7 +5432,7 @@ func (x *ReadDeliveriesRequest) String() string {
 func (*ReadDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5242,7 +5445,7 @@ func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReadDeliveriesRequest) GetId() string {
@@ -5271,7 +5474,7 @@ type ReadDeliveryRequest struct {
 
 func (x *ReadDeliveryRequest) Reset() {
 	*x = ReadDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5283,7 +5486,7 @@ func (x *ReadDeliveryRequest) String() string {
 func (*ReadDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5296,7 +5499,7 @@ func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReadDeliveryRequest) GetId() string {
@@ -5326,7 +5529,7 @@ type RenderDeliveryRequest struct {
 
 func (x *RenderDeliveryRequest) Reset() {
 	*x = RenderDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5338,7 +5541,7 @@ func (x *RenderDeliveryRequest) String() string {
 func (*RenderDeliveryRequest) ProtoMessage() {}
 
 func (x *RenderDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5351,7 +5554,7 @@ func (x *RenderDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*RenderDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RenderDeliveryRequest) GetId() string {
@@ -5387,7 +5590,7 @@ type ReplayDeliveryRequest struct {
 
 func (x *ReplayDeliveryRequest) Reset() {
 	*x = ReplayDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5399,7 +5602,7 @@ func (x *ReplayDeliveryRequest) String() string {
 func (*ReplayDeliveryRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5412,7 +5615,7 @@ func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{53}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReplayDeliveryRequest) GetId() string {
@@ -5440,7 +5643,7 @@ type ReplayDeliveriesRequest struct {
 
 func (x *ReplayDeliveriesRequest) Reset() {
 	*x = ReplayDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5452,7 +5655,7 @@ func (x *ReplayDeliveriesRequest) String() string {
 func (*ReplayDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5465,7 +5668,7 @@ func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{54}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReplayDeliveriesRequest) GetId() string {
@@ -5486,7 +5689,7 @@ var File_orch_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xa3\v\n" +
+	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xeb\v\n" +
 	"\aWebhook\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -5520,7 +5723,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vunique_name\x18\x18 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\bR\n" +
 	"uniqueName\x88\x01\x01\x12\x1b\n" +
 	"\x06filter\x18\x19 \x01(\tH\tR\x06filter\x88\x01\x01\x12>\n" +
-	"\ffilter_error\x18\x1a \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorR\vfilterErrorB\n" +
+	"\ffilter_error\x18\x1a \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorR\vfilterError\x129\n" +
+	"\bresponse\x18\x1b \x01(\v2\x18.orch.v1.WebhookResponseH\n" +
+	"R\bresponse\x88\x01\x01B\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -5532,7 +5737,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\f_max_silenceB\t\n" +
 	"\a_healthB\x0e\n" +
 	"\f_unique_nameB\t\n" +
-	"\a_filter\"\xda\x02\n" +
+	"\a_filterB\v\n" +
+	"\t_response\"\xda\x02\n" +
 	"\rWebhookHealth\x124\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.orch.v1.WebhookHealthStatusR\x06status\x125\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x05since\x88\x01\x01\x12D\n" +
@@ -5634,7 +5840,14 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0f_signed_content\"\x86\x01\n" +
 	"\x10WebhookRateLimit\x124\n" +
 	"\brequests\x18\x01 \x01(\x03B\x18\xca\xf3\x18\x14\x18\x01)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00j\xf8@R\brequests\x124\n" +
-	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\x98\b\n" +
+	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\xe0\x01\n" +
+	"\x0fWebhookResponse\x12!\n" +
+	"\x06status\x18\x01 \x01(\x03B\t\xca\xf3\x18\x05\"\x03200R\x06status\x12H\n" +
+	"\aheaders\x18\x02 \x03(\v2%.orch.v1.WebhookResponse.HeadersEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\aheaders\x12\x1c\n" +
+	"\x04body\x18\x03 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\x04body\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01\"\xe0\b\n" +
 	"\rWebhookCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
@@ -5659,7 +5872,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
 	"maxSilence\x88\x01\x01\x12#\n" +
 	"\x06filter\x18\x0f \x01(\tB\x06\xca\xf3\x18\x02@\x01H\aR\x06filter\x88\x01\x01\x12C\n" +
-	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01\x129\n" +
+	"\bresponse\x18\x11 \x01(\v2\x18.orch.v1.WebhookResponseH\tR\bresponse\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
@@ -5669,7 +5883,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"_undefinedB\x0e\n" +
 	"\f_max_silenceB\t\n" +
 	"\a_filterB\x0f\n" +
-	"\r_filter_error\"\x83\b\n" +
+	"\r_filter_errorB\v\n" +
+	"\t_response\"\xcb\b\n" +
 	"\x0eWebhookReplace\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -5693,7 +5908,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
 	"maxSilence\x88\x01\x01\x12#\n" +
 	"\x06filter\x18\x0f \x01(\tB\x06\xca\xf3\x18\x02@\x01H\aR\x06filter\x88\x01\x01\x12C\n" +
-	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01\x129\n" +
+	"\bresponse\x18\x11 \x01(\v2\x18.orch.v1.WebhookResponseH\tR\bresponse\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
@@ -5703,7 +5919,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"_undefinedB\x0e\n" +
 	"\f_max_silenceB\t\n" +
 	"\a_filterB\x0f\n" +
-	"\r_filter_error\"\xfe\a\n" +
+	"\r_filter_errorB\v\n" +
+	"\t_response\"\xc6\b\n" +
 	"\rWebhookUpdate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -5727,7 +5944,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\vmax_silence\x18\x0e \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x80\xc6CAH\x06R\n" +
 	"maxSilence\x88\x01\x01\x12#\n" +
 	"\x06filter\x18\x0f \x01(\tB\x06\xca\xf3\x18\x02@\x01H\aR\x06filter\x88\x01\x01\x12C\n" +
-	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\ffilter_error\x18\x10 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\bR\vfilterError\x88\x01\x01\x129\n" +
+	"\bresponse\x18\x11 \x01(\v2\x18.orch.v1.WebhookResponseH\tR\bresponse\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
@@ -5737,7 +5955,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"_undefinedB\x0e\n" +
 	"\f_max_silenceB\t\n" +
 	"\a_filterB\x0f\n" +
-	"\r_filter_error\";\n" +
+	"\r_filter_errorB\v\n" +
+	"\t_response\";\n" +
 	"\vWebhookList\x12,\n" +
 	"\bwebhooks\x18\x01 \x03(\v2\x10.orch.v1.WebhookR\bwebhooks\"\xde\x03\n" +
 	"\rWebhookFilter\x12;\n" +
@@ -5764,7 +5983,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\bwebhooks\x18\x01 \x01(\v2\x16.orch.v1.WebhookFilterH\x00R\bwebhooks\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\xf0?H\x01R\x05limit\x88\x01\x01B\v\n" +
 	"\t_webhooksB\b\n" +
-	"\x06_limit\"\xf9\a\n" +
+	"\x06_limit\"\xc1\b\n" +
 	"\x11WebhookDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12 \n" +
 	"\aaccount\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aaccount\x12$\n" +
@@ -5789,7 +6008,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\tundefined\x18\x10 \x01(\x0e2\x19.orch.v1.WebhookUndefinedH\x05R\tundefined\x88\x01\x01\x120\n" +
 	"\amethods\x18\x11 \x03(\x0e2\x16.orch.v1.WebhookMethodR\amethods\x12\x1b\n" +
 	"\x06filter\x18\x12 \x01(\tH\x06R\x06filter\x88\x01\x01\x12C\n" +
-	"\ffilter_error\x18\x13 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\aR\vfilterError\x88\x01\x01B\x15\n" +
+	"\ffilter_error\x18\x13 \x01(\x0e2\x1b.orch.v1.WebhookFilterErrorH\aR\vfilterError\x88\x01\x01\x129\n" +
+	"\bresponse\x18\x14 \x01(\v2\x18.orch.v1.WebhookResponseH\bR\bresponse\x88\x01\x01B\x15\n" +
 	"\x13_service_account_idB\x0f\n" +
 	"\r_verificationB\x10\n" +
 	"\x0e_deduplicationB\r\n" +
@@ -5798,7 +6018,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
 	"_undefinedB\t\n" +
 	"\a_filterB\x0f\n" +
-	"\r_filter_error\"\xfd\x01\n" +
+	"\r_filter_errorB\v\n" +
+	"\t_response\"\xfd\x01\n" +
 	"\x11AccountDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12=\n" +
@@ -5808,8 +6029,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"allowedIps\x12/\n" +
 	"\x11events_per_second\x18\x05 \x01(\x03H\x01R\x0feventsPerSecond\x88\x01\x01B\r\n" +
 	"\v_rate_limitB\x14\n" +
-	"\x12_events_per_second\"\xde\n" +
-	"\n" +
+	"\x12_events_per_second\"\xae\v\n" +
 	"\x0fWebhookDelivery\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12'\n" +
 	"\n" +
@@ -5844,7 +6064,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x10deduplication_id\x18\x1b \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\vR\x0fdeduplicationId\x88\x01\x01\x12\x1b\n" +
 	"\x06reason\x18\x1c \x01(\tH\fR\x06reason\x88\x01\x01\x12\x1d\n" +
 	"\x05count\x18\x1d \x01(\x03B\a\xca\xf3\x18\x03\"\x011R\x05count\x12#\n" +
-	"\tevent_ids\x18\x1e \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\beventIds\x1a:\n" +
+	"\tevent_ids\x18\x1e \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\beventIds\x12A\n" +
+	"\bresponse\x18\x1f \x01(\v2 .orch.v1.WebhookRenderedResponseH\rR\bresponse\x88\x01\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
@@ -5862,7 +6083,17 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"_replay_ofB\x14\n" +
 	"\x12_replayed_event_idB\x13\n" +
 	"\x11_deduplication_idB\t\n" +
-	"\a_reason\"\x83\x01\n" +
+	"\a_reasonB\v\n" +
+	"\t_response\"\x98\x02\n" +
+	"\x17WebhookRenderedResponse\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\x03R\x06status\x12P\n" +
+	"\aheaders\x18\x02 \x03(\v2-.orch.v1.WebhookRenderedResponse.HeadersEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\aheaders\x12\x12\n" +
+	"\x04body\x18\x03 \x01(\tR\x04body\x129\n" +
+	"\x05error\x18\x04 \x01(\v2\x1e.orch.v1.WebhookRenderingErrorH\x00R\x05error\x88\x01\x01\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
+	"\x06_error\"\x83\x01\n" +
 	"\x14WebhookDeliveryBatch\x128\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x18.orch.v1.WebhookDeliveryR\n" +
@@ -5971,7 +6202,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02@\x01H\x00R\btemplate\x88\x01\x01\x12\x1b\n" +
 	"\x06filter\x18\x02 \x01(\tH\x01R\x06filter\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
 	"\t_templateB\t\n" +
-	"\a_filter\"\xeb\x02\n" +
+	"\a_filter\"\xbb\x03\n" +
 	"\x10WebhookRendering\x12\x1f\n" +
 	"\brendered\x18\x01 \x01(\tH\x00R\brendered\x88\x01\x01\x12!\n" +
 	"\x05event\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x01R\x05event\x88\x01\x01\x129\n" +
@@ -5979,13 +6210,15 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\bwarnings\x18\x04 \x03(\v2\x1e.orch.v1.WebhookRenderingErrorR\bwarnings\x12!\n" +
 	"\thandshake\x18\x05 \x01(\tH\x03R\thandshake\x88\x01\x01\x12\x1a\n" +
 	"\bfiltered\x18\x06 \x01(\bR\bfiltered\x12#\n" +
-	"\x06events\x18\a \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x04R\x06events\x88\x01\x01B\v\n" +
+	"\x06events\x18\a \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x04R\x06events\x88\x01\x01\x12A\n" +
+	"\bresponse\x18\b \x01(\v2 .orch.v1.WebhookRenderedResponseH\x05R\bresponse\x88\x01\x01B\v\n" +
 	"\t_renderedB\b\n" +
 	"\x06_eventB\b\n" +
 	"\x06_errorB\f\n" +
 	"\n" +
 	"_handshakeB\t\n" +
-	"\a_events\"\xb1\x01\n" +
+	"\a_eventsB\v\n" +
+	"\t_response\"\xb1\x01\n" +
 	"\x15WebhookRenderingError\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\x05stage\x18\x02 \x01(\x0e2\x1e.orch.v1.WebhookRenderingStageR\x05stage\x12\x17\n" +
@@ -6150,14 +6383,15 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x13WebhookDeliverySort\x12%\n" +
 	"!WEBHOOK_DELIVERY_SORT_UNSPECIFIED\x10\x00\x12'\n" +
 	"#WEBHOOK_DELIVERY_SORT_RECEIVED_DESC\x10\x01\x12&\n" +
-	"\"WEBHOOK_DELIVERY_SORT_RECEIVED_ASC\x10\x02*\x84\x02\n" +
+	"\"WEBHOOK_DELIVERY_SORT_RECEIVED_ASC\x10\x02*\xb8\x02\n" +
 	"\x15WebhookRenderingStage\x12'\n" +
 	"#WEBHOOK_RENDERING_STAGE_UNSPECIFIED\x10\x00\x122\n" +
 	" WEBHOOK_RENDERING_STAGE_TEMPLATE\x10\x01\x1a\f\xda\xf3\x18\btemplate\x12,\n" +
 	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event\x120\n" +
 	"\x1fWEBHOOK_RENDERING_STAGE_REQUEST\x10\x03\x1a\v\xda\xf3\x18\arequest\x12.\n" +
 	"\x1eWEBHOOK_RENDERING_STAGE_FILTER\x10\x04\x1a\n" +
-	"\xda\xf3\x18\x06filter2\xd7\x14\n" +
+	"\xda\xf3\x18\x06filter\x122\n" +
+	" WEBHOOK_RENDERING_STAGE_RESPONSE\x10\x05\x1a\f\xda\xf3\x18\bresponse2\xd7\x14\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -6199,7 +6433,7 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookHealthStatus)(0),            // 0: orch.v1.WebhookHealthStatus
 	(WebhookScheme)(0),                  // 1: orch.v1.WebhookScheme
@@ -6221,72 +6455,76 @@ var file_orch_v1_webhooks_proto_goTypes = []any{
 	(*WebhookVerification)(nil),         // 17: orch.v1.WebhookVerification
 	(*WebhookVerificationInput)(nil),    // 18: orch.v1.WebhookVerificationInput
 	(*WebhookRateLimit)(nil),            // 19: orch.v1.WebhookRateLimit
-	(*WebhookCreate)(nil),               // 20: orch.v1.WebhookCreate
-	(*WebhookReplace)(nil),              // 21: orch.v1.WebhookReplace
-	(*WebhookUpdate)(nil),               // 22: orch.v1.WebhookUpdate
-	(*WebhookList)(nil),                 // 23: orch.v1.WebhookList
-	(*WebhookFilter)(nil),               // 24: orch.v1.WebhookFilter
-	(*WebhookQuery)(nil),                // 25: orch.v1.WebhookQuery
-	(*WebhookCountQuery)(nil),           // 26: orch.v1.WebhookCountQuery
-	(*WebhookDefinition)(nil),           // 27: orch.v1.WebhookDefinition
-	(*AccountDefinition)(nil),           // 28: orch.v1.AccountDefinition
-	(*WebhookDelivery)(nil),             // 29: orch.v1.WebhookDelivery
-	(*WebhookDeliveryBatch)(nil),        // 30: orch.v1.WebhookDeliveryBatch
-	(*WebhookDeliveryList)(nil),         // 31: orch.v1.WebhookDeliveryList
-	(*SummarizeDeliveriesRequest)(nil),  // 32: orch.v1.SummarizeDeliveriesRequest
-	(*WebhookDeliverySummary)(nil),      // 33: orch.v1.WebhookDeliverySummary
-	(*WebhookDeliveryCount)(nil),        // 34: orch.v1.WebhookDeliveryCount
-	(*ListWebhookIssuesRequest)(nil),    // 35: orch.v1.ListWebhookIssuesRequest
-	(*WebhookIssueList)(nil),            // 36: orch.v1.WebhookIssueList
-	(*WebhookIssue)(nil),                // 37: orch.v1.WebhookIssue
-	(*WebhookDeliveryStatusFilter)(nil), // 38: orch.v1.WebhookDeliveryStatusFilter
-	(*WebhookDeliveryTextFilter)(nil),   // 39: orch.v1.WebhookDeliveryTextFilter
-	(*WebhookDeliveryFilter)(nil),       // 40: orch.v1.WebhookDeliveryFilter
-	(*WebhookDeliveryQuery)(nil),        // 41: orch.v1.WebhookDeliveryQuery
-	(*WebhookReplayQuery)(nil),          // 42: orch.v1.WebhookReplayQuery
-	(*WebhookDraft)(nil),                // 43: orch.v1.WebhookDraft
-	(*WebhookDeliveryDraft)(nil),        // 44: orch.v1.WebhookDeliveryDraft
-	(*WebhookRendering)(nil),            // 45: orch.v1.WebhookRendering
-	(*WebhookRenderingError)(nil),       // 46: orch.v1.WebhookRenderingError
-	(*WebhookPreset)(nil),               // 47: orch.v1.WebhookPreset
-	(*WebhookPresetSample)(nil),         // 48: orch.v1.WebhookPresetSample
-	(*WebhookPresetList)(nil),           // 49: orch.v1.WebhookPresetList
-	(*ListWebhookPresetsRequest)(nil),   // 50: orch.v1.ListWebhookPresetsRequest
-	(*CreateWebhookRequest)(nil),        // 51: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),         // 52: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),         // 53: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),        // 54: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),          // 55: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),       // 56: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),        // 57: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),        // 58: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),        // 59: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),        // 60: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),       // 61: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),       // 62: orch.v1.ReadDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),         // 63: orch.v1.ReadDeliveryRequest
-	(*RenderDeliveryRequest)(nil),       // 64: orch.v1.RenderDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),       // 65: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),     // 66: orch.v1.ReplayDeliveriesRequest
-	nil,                                 // 67: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                 // 68: orch.v1.WebhookDraft.HeadersEntry
-	nil,                                 // 69: orch.v1.WebhookPresetSample.HeadersEntry
-	(*timestamppb.Timestamp)(nil),       // 70: google.protobuf.Timestamp
-	(Operator)(0),                       // 71: orch.v1.Operator
-	(*UuidFilter)(nil),                  // 72: orch.v1.UuidFilter
-	(*NameFilter)(nil),                  // 73: orch.v1.NameFilter
-	(*BoolFilter)(nil),                  // 74: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),          // 75: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                   // 76: orch.v1.PageLimit
-	(*StringList)(nil),                  // 77: orch.v1.StringList
-	(*TimeFilter)(nil),                  // 78: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),       // 79: google.protobuf.FieldMask
-	(*CountResponse)(nil),               // 80: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),               // 81: google.protobuf.Empty
+	(*WebhookResponse)(nil),             // 20: orch.v1.WebhookResponse
+	(*WebhookCreate)(nil),               // 21: orch.v1.WebhookCreate
+	(*WebhookReplace)(nil),              // 22: orch.v1.WebhookReplace
+	(*WebhookUpdate)(nil),               // 23: orch.v1.WebhookUpdate
+	(*WebhookList)(nil),                 // 24: orch.v1.WebhookList
+	(*WebhookFilter)(nil),               // 25: orch.v1.WebhookFilter
+	(*WebhookQuery)(nil),                // 26: orch.v1.WebhookQuery
+	(*WebhookCountQuery)(nil),           // 27: orch.v1.WebhookCountQuery
+	(*WebhookDefinition)(nil),           // 28: orch.v1.WebhookDefinition
+	(*AccountDefinition)(nil),           // 29: orch.v1.AccountDefinition
+	(*WebhookDelivery)(nil),             // 30: orch.v1.WebhookDelivery
+	(*WebhookRenderedResponse)(nil),     // 31: orch.v1.WebhookRenderedResponse
+	(*WebhookDeliveryBatch)(nil),        // 32: orch.v1.WebhookDeliveryBatch
+	(*WebhookDeliveryList)(nil),         // 33: orch.v1.WebhookDeliveryList
+	(*SummarizeDeliveriesRequest)(nil),  // 34: orch.v1.SummarizeDeliveriesRequest
+	(*WebhookDeliverySummary)(nil),      // 35: orch.v1.WebhookDeliverySummary
+	(*WebhookDeliveryCount)(nil),        // 36: orch.v1.WebhookDeliveryCount
+	(*ListWebhookIssuesRequest)(nil),    // 37: orch.v1.ListWebhookIssuesRequest
+	(*WebhookIssueList)(nil),            // 38: orch.v1.WebhookIssueList
+	(*WebhookIssue)(nil),                // 39: orch.v1.WebhookIssue
+	(*WebhookDeliveryStatusFilter)(nil), // 40: orch.v1.WebhookDeliveryStatusFilter
+	(*WebhookDeliveryTextFilter)(nil),   // 41: orch.v1.WebhookDeliveryTextFilter
+	(*WebhookDeliveryFilter)(nil),       // 42: orch.v1.WebhookDeliveryFilter
+	(*WebhookDeliveryQuery)(nil),        // 43: orch.v1.WebhookDeliveryQuery
+	(*WebhookReplayQuery)(nil),          // 44: orch.v1.WebhookReplayQuery
+	(*WebhookDraft)(nil),                // 45: orch.v1.WebhookDraft
+	(*WebhookDeliveryDraft)(nil),        // 46: orch.v1.WebhookDeliveryDraft
+	(*WebhookRendering)(nil),            // 47: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),       // 48: orch.v1.WebhookRenderingError
+	(*WebhookPreset)(nil),               // 49: orch.v1.WebhookPreset
+	(*WebhookPresetSample)(nil),         // 50: orch.v1.WebhookPresetSample
+	(*WebhookPresetList)(nil),           // 51: orch.v1.WebhookPresetList
+	(*ListWebhookPresetsRequest)(nil),   // 52: orch.v1.ListWebhookPresetsRequest
+	(*CreateWebhookRequest)(nil),        // 53: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),         // 54: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),         // 55: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),        // 56: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),          // 57: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),       // 58: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),        // 59: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),        // 60: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),        // 61: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),        // 62: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),       // 63: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),       // 64: orch.v1.ReadDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),         // 65: orch.v1.ReadDeliveryRequest
+	(*RenderDeliveryRequest)(nil),       // 66: orch.v1.RenderDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),       // 67: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),     // 68: orch.v1.ReplayDeliveriesRequest
+	nil,                                 // 69: orch.v1.WebhookResponse.HeadersEntry
+	nil,                                 // 70: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                 // 71: orch.v1.WebhookRenderedResponse.HeadersEntry
+	nil,                                 // 72: orch.v1.WebhookDraft.HeadersEntry
+	nil,                                 // 73: orch.v1.WebhookPresetSample.HeadersEntry
+	(*timestamppb.Timestamp)(nil),       // 74: google.protobuf.Timestamp
+	(Operator)(0),                       // 75: orch.v1.Operator
+	(*UuidFilter)(nil),                  // 76: orch.v1.UuidFilter
+	(*NameFilter)(nil),                  // 77: orch.v1.NameFilter
+	(*BoolFilter)(nil),                  // 78: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),          // 79: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                   // 80: orch.v1.PageLimit
+	(*StringList)(nil),                  // 81: orch.v1.StringList
+	(*TimeFilter)(nil),                  // 82: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),       // 83: google.protobuf.FieldMask
+	(*CountResponse)(nil),               // 84: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),               // 85: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	70,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	70,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	74,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	74,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
 	17,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
 	4,   // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
 	5,   // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
@@ -6295,152 +6533,162 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	8,   // 7: orch.v1.Webhook.methods:type_name -> orch.v1.WebhookMethod
 	13,  // 8: orch.v1.Webhook.health:type_name -> orch.v1.WebhookHealth
 	7,   // 9: orch.v1.Webhook.filter_error:type_name -> orch.v1.WebhookFilterError
-	0,   // 10: orch.v1.WebhookHealth.status:type_name -> orch.v1.WebhookHealthStatus
-	70,  // 11: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
-	70,  // 12: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
-	0,   // 13: orch.v1.WebhookWatch.status:type_name -> orch.v1.WebhookHealthStatus
-	70,  // 14: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
-	70,  // 15: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
-	70,  // 16: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
-	70,  // 17: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
-	15,  // 18: orch.v1.WebhookWatch.sources:type_name -> orch.v1.WebhookTrafficSource
-	70,  // 19: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
-	15,  // 20: orch.v1.WebhookTraffic.source:type_name -> orch.v1.WebhookTrafficSource
-	70,  // 21: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
-	1,   // 22: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
-	2,   // 23: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
-	3,   // 24: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
-	1,   // 25: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
-	2,   // 26: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
-	3,   // 27: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
-	18,  // 28: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
-	4,   // 29: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
-	5,   // 30: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
-	19,  // 31: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	6,   // 32: orch.v1.WebhookCreate.undefined:type_name -> orch.v1.WebhookUndefined
-	8,   // 33: orch.v1.WebhookCreate.methods:type_name -> orch.v1.WebhookMethod
-	7,   // 34: orch.v1.WebhookCreate.filter_error:type_name -> orch.v1.WebhookFilterError
-	18,  // 35: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
-	4,   // 36: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
-	5,   // 37: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
-	19,  // 38: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	6,   // 39: orch.v1.WebhookReplace.undefined:type_name -> orch.v1.WebhookUndefined
-	8,   // 40: orch.v1.WebhookReplace.methods:type_name -> orch.v1.WebhookMethod
-	7,   // 41: orch.v1.WebhookReplace.filter_error:type_name -> orch.v1.WebhookFilterError
-	18,  // 42: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
-	4,   // 43: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
-	5,   // 44: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
-	19,  // 45: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	6,   // 46: orch.v1.WebhookUpdate.undefined:type_name -> orch.v1.WebhookUndefined
-	8,   // 47: orch.v1.WebhookUpdate.methods:type_name -> orch.v1.WebhookMethod
-	7,   // 48: orch.v1.WebhookUpdate.filter_error:type_name -> orch.v1.WebhookFilterError
-	12,  // 49: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	71,  // 50: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	72,  // 51: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	73,  // 52: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	74,  // 53: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	75,  // 54: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
-	24,  // 55: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	9,   // 56: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	76,  // 57: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
-	24,  // 58: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	17,  // 59: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
-	4,   // 60: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
-	5,   // 61: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
-	19,  // 62: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	6,   // 63: orch.v1.WebhookDefinition.undefined:type_name -> orch.v1.WebhookUndefined
-	8,   // 64: orch.v1.WebhookDefinition.methods:type_name -> orch.v1.WebhookMethod
-	7,   // 65: orch.v1.WebhookDefinition.filter_error:type_name -> orch.v1.WebhookFilterError
-	19,  // 66: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	70,  // 67: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	67,  // 68: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
-	29,  // 69: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
-	16,  // 70: orch.v1.WebhookDeliveryBatch.traffic:type_name -> orch.v1.WebhookTraffic
-	29,  // 71: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
-	34,  // 72: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
-	70,  // 73: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
-	70,  // 74: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
-	37,  // 75: orch.v1.WebhookIssueList.issues:type_name -> orch.v1.WebhookIssue
-	70,  // 76: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
-	70,  // 77: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
-	77,  // 78: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
-	72,  // 79: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
-	38,  // 80: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	78,  // 81: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	74,  // 82: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	75,  // 83: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
-	39,  // 84: orch.v1.WebhookDeliveryFilter.reason:type_name -> orch.v1.WebhookDeliveryTextFilter
-	39,  // 85: orch.v1.WebhookDeliveryFilter.remote_address:type_name -> orch.v1.WebhookDeliveryTextFilter
-	72,  // 86: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
-	40,  // 87: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	10,  // 88: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	76,  // 89: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
-	40,  // 90: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	76,  // 91: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	68,  // 92: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
-	6,   // 93: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
-	46,  // 94: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
-	46,  // 95: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
-	11,  // 96: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	48,  // 97: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
-	69,  // 98: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
-	47,  // 99: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
-	20,  // 100: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	76,  // 101: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	25,  // 102: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	26,  // 103: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	21,  // 104: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	79,  // 105: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	22,  // 106: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	79,  // 107: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	43,  // 108: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	76,  // 109: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
-	41,  // 110: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	44,  // 111: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
-	42,  // 112: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	51,  // 113: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	52,  // 114: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	53,  // 115: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	54,  // 116: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	55,  // 117: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	56,  // 118: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	57,  // 119: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	58,  // 120: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	59,  // 121: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	50,  // 122: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
-	60,  // 123: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	61,  // 124: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	62,  // 125: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	63,  // 126: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	32,  // 127: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
-	35,  // 128: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
-	64,  // 129: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
-	65,  // 130: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	66,  // 131: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	12,  // 132: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	23,  // 133: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	23,  // 134: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	80,  // 135: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	12,  // 136: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	81,  // 137: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	81,  // 138: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	81,  // 139: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	12,  // 140: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	49,  // 141: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
-	45,  // 142: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	31,  // 143: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	31,  // 144: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	29,  // 145: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	33,  // 146: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
-	36,  // 147: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
-	45,  // 148: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
-	29,  // 149: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	31,  // 150: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	132, // [132:151] is the sub-list for method output_type
-	113, // [113:132] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	20,  // 10: orch.v1.Webhook.response:type_name -> orch.v1.WebhookResponse
+	0,   // 11: orch.v1.WebhookHealth.status:type_name -> orch.v1.WebhookHealthStatus
+	74,  // 12: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
+	74,  // 13: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
+	0,   // 14: orch.v1.WebhookWatch.status:type_name -> orch.v1.WebhookHealthStatus
+	74,  // 15: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
+	74,  // 16: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
+	74,  // 17: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
+	74,  // 18: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
+	15,  // 19: orch.v1.WebhookWatch.sources:type_name -> orch.v1.WebhookTrafficSource
+	74,  // 20: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
+	15,  // 21: orch.v1.WebhookTraffic.source:type_name -> orch.v1.WebhookTrafficSource
+	74,  // 22: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
+	1,   // 23: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
+	2,   // 24: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
+	3,   // 25: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
+	1,   // 26: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
+	2,   // 27: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
+	3,   // 28: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
+	69,  // 29: orch.v1.WebhookResponse.headers:type_name -> orch.v1.WebhookResponse.HeadersEntry
+	18,  // 30: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 31: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 32: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
+	19,  // 33: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 34: orch.v1.WebhookCreate.undefined:type_name -> orch.v1.WebhookUndefined
+	8,   // 35: orch.v1.WebhookCreate.methods:type_name -> orch.v1.WebhookMethod
+	7,   // 36: orch.v1.WebhookCreate.filter_error:type_name -> orch.v1.WebhookFilterError
+	20,  // 37: orch.v1.WebhookCreate.response:type_name -> orch.v1.WebhookResponse
+	18,  // 38: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 39: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 40: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
+	19,  // 41: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 42: orch.v1.WebhookReplace.undefined:type_name -> orch.v1.WebhookUndefined
+	8,   // 43: orch.v1.WebhookReplace.methods:type_name -> orch.v1.WebhookMethod
+	7,   // 44: orch.v1.WebhookReplace.filter_error:type_name -> orch.v1.WebhookFilterError
+	20,  // 45: orch.v1.WebhookReplace.response:type_name -> orch.v1.WebhookResponse
+	18,  // 46: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
+	4,   // 47: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 48: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
+	19,  // 49: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 50: orch.v1.WebhookUpdate.undefined:type_name -> orch.v1.WebhookUndefined
+	8,   // 51: orch.v1.WebhookUpdate.methods:type_name -> orch.v1.WebhookMethod
+	7,   // 52: orch.v1.WebhookUpdate.filter_error:type_name -> orch.v1.WebhookFilterError
+	20,  // 53: orch.v1.WebhookUpdate.response:type_name -> orch.v1.WebhookResponse
+	12,  // 54: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
+	75,  // 55: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	76,  // 56: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	77,  // 57: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	78,  // 58: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	79,  // 59: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	25,  // 60: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	9,   // 61: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
+	80,  // 62: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	25,  // 63: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	17,  // 64: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
+	4,   // 65: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
+	5,   // 66: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
+	19,  // 67: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	6,   // 68: orch.v1.WebhookDefinition.undefined:type_name -> orch.v1.WebhookUndefined
+	8,   // 69: orch.v1.WebhookDefinition.methods:type_name -> orch.v1.WebhookMethod
+	7,   // 70: orch.v1.WebhookDefinition.filter_error:type_name -> orch.v1.WebhookFilterError
+	20,  // 71: orch.v1.WebhookDefinition.response:type_name -> orch.v1.WebhookResponse
+	19,  // 72: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	74,  // 73: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	70,  // 74: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	31,  // 75: orch.v1.WebhookDelivery.response:type_name -> orch.v1.WebhookRenderedResponse
+	71,  // 76: orch.v1.WebhookRenderedResponse.headers:type_name -> orch.v1.WebhookRenderedResponse.HeadersEntry
+	48,  // 77: orch.v1.WebhookRenderedResponse.error:type_name -> orch.v1.WebhookRenderingError
+	30,  // 78: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
+	16,  // 79: orch.v1.WebhookDeliveryBatch.traffic:type_name -> orch.v1.WebhookTraffic
+	30,  // 80: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
+	36,  // 81: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
+	74,  // 82: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	74,  // 83: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	39,  // 84: orch.v1.WebhookIssueList.issues:type_name -> orch.v1.WebhookIssue
+	74,  // 85: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
+	74,  // 86: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
+	81,  // 87: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
+	76,  // 88: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	40,  // 89: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
+	82,  // 90: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	78,  // 91: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	79,  // 92: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	41,  // 93: orch.v1.WebhookDeliveryFilter.reason:type_name -> orch.v1.WebhookDeliveryTextFilter
+	41,  // 94: orch.v1.WebhookDeliveryFilter.remote_address:type_name -> orch.v1.WebhookDeliveryTextFilter
+	76,  // 95: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	42,  // 96: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	10,  // 97: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
+	80,  // 98: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	42,  // 99: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	80,  // 100: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	72,  // 101: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	6,   // 102: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
+	48,  // 103: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	48,  // 104: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
+	31,  // 105: orch.v1.WebhookRendering.response:type_name -> orch.v1.WebhookRenderedResponse
+	11,  // 106: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
+	50,  // 107: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
+	73,  // 108: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
+	49,  // 109: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
+	21,  // 110: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	80,  // 111: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	26,  // 112: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	27,  // 113: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	22,  // 114: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	83,  // 115: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	23,  // 116: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	83,  // 117: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	45,  // 118: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	80,  // 119: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	43,  // 120: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	46,  // 121: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
+	44,  // 122: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	53,  // 123: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	54,  // 124: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	55,  // 125: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	56,  // 126: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	57,  // 127: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	58,  // 128: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	59,  // 129: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	60,  // 130: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	61,  // 131: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	52,  // 132: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
+	62,  // 133: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	63,  // 134: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	64,  // 135: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	65,  // 136: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	34,  // 137: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	37,  // 138: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
+	66,  // 139: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
+	67,  // 140: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	68,  // 141: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	12,  // 142: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	24,  // 143: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	24,  // 144: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	84,  // 145: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	12,  // 146: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	85,  // 147: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	85,  // 148: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	85,  // 149: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	12,  // 150: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	51,  // 151: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
+	47,  // 152: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	33,  // 153: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	33,  // 154: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	30,  // 155: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	35,  // 156: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	38,  // 157: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
+	47,  // 158: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
+	30,  // 159: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	33,  // 160: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	142, // [142:161] is the sub-list for method output_type
+	123, // [123:142] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -6456,18 +6704,17 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[4].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[5].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[6].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[8].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[9].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[10].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[12].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[11].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[13].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[14].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[15].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[16].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[17].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[22].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[25].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[26].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[18].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[19].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[24].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[27].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[28].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[29].OneofWrappers = []any{}
@@ -6476,14 +6723,16 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[32].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[33].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[34].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[40].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[35].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[36].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   58,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

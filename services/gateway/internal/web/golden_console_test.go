@@ -18,7 +18,17 @@ func consoleCases() []pageCase {
 	refusedName[orchv1.WebhookService_CreateWebhook_FullMethodName] = rpc.Invalid(rpc.BodyError("string_too_long", "String should have at most 1024 characters", "name"))
 	large := console()
 	large[orchv1.WebhookService_ReadDelivery_FullMethodName] = largeDelivery()
-	benchError, replayAway := console(), console()
+	benchError, replayAway, responded, responseFailed := console(), console(), console(), console()
+	answered := failedDelivery()
+	answered.Status, answered.Error, answered.Rendered, answered.Reason = 201, nil, nil, nil
+	answered.Response = &orchv1.WebhookRenderedResponse{Status: 201, Headers: map[string]string{"Content-Type": "text/xml", "X-Note": hostile}, Body: "<r>" + hostile + "</r>"}
+	responded[orchv1.WebhookService_ReadDelivery_FullMethodName] = answered
+	responseFailed[orchv1.WebhookService_RenderDelivery_FullMethodName] = &orchv1.WebhookRendering{
+		Rendered: proto.String(`{"event": "github.push"}`), Event: []byte(`{"event": "github.push"}`),
+		Response: &orchv1.WebhookRenderedResponse{Status: 204, Error: &orchv1.WebhookRenderingError{
+			Message: "body: 'ref' is undefined " + hostile, Stage: orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_RESPONSE, Line: proto.Int64(2),
+		}},
+	}
 	benchError[orchv1.WebhookService_RenderDelivery_FullMethodName] = &orchv1.WebhookRendering{Error: &orchv1.WebhookRenderingError{
 		Message: "'ref' is undefined " + hostile, Stage: orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE,
 		Line: proto.Int64(2), Column: proto.Int64(9),
@@ -57,6 +67,8 @@ func consoleCases() []pageCase {
 			"accept": {fragmentType}, "action": {"bench-preview"}, "template": {"{{ body }}"}, "delivery": {someID},
 		}},
 		{name: "bench-empty", path: webhook + "/bench", answers: console(), status: 422, form: url.Values{"action": {"bench-preview"}}},
+		{name: "bench-response", path: webhook + "/bench", answers: responseFailed},
+		{name: "delivery-response", path: delivery, answers: responded},
 		{name: "bench-bad", path: webhook + "/bench?delivery=1", status: 400},
 		{name: "bench-unknown", path: webhook + "/bench", status: 404},
 		{name: "replay", path: webhook + "/replay", answers: console()},

@@ -21,7 +21,7 @@ import (
 var webhookControls = map[protoreflect.Name]string{
 	"name": "name", "description": "description", "undefined": "undefined", "methods": "methods", "handshakes": "handshakes", "verify_token": "verify_token",
 	"service_account_id": "account", "verification": "scheme", "deduplication": "deduplication", "rate_limit": "requests", "allowed_ips": "allow", "max_silence": "silence",
-	"filter": "filter", "filter_error": "filter_error",
+	"filter": "filter", "filter_error": "filter_error", "response": "response_status",
 }
 
 // webhookSettingsElsewhere has the settings that other pages change.
@@ -68,6 +68,9 @@ func fullWebhook() *orchv1.Webhook {
 	w.ServiceAccountId = proto.String(someID)
 	w.Undefined = orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT
 	w.Filter, w.FilterError = proto.String("body.a\nand "+hostile), orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FILTERED
+	w.Response = &orchv1.WebhookResponse{
+		Status: 201, Headers: map[string]string{"Content-Type": "application/json", "X-Echo": "{{ body.a }}: " + hostile}, Body: "{\n}\n" + hostile,
+	}
 	w.Methods = []orchv1.WebhookMethod{orchv1.WebhookMethod_WEBHOOK_METHOD_POST, orchv1.WebhookMethod_WEBHOOK_METHOD_PUT}
 	w.Handshakes = []orchv1.WebhookHandshake{orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK, orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS}
 	return w
@@ -123,6 +126,7 @@ func TestWebhookFormThatIsUnchangedChangesNothing(t *testing.T) {
 	require.Equal(t, w.GetUndefined(), got.GetUndefined())
 	require.Equal(t, w.GetFilter(), got.GetFilter())
 	require.Equal(t, w.GetFilterError(), got.GetFilterError())
+	require.True(t, proto.Equal(w.GetResponse(), got.GetResponse()), got.GetResponse())
 	require.Equal(t, w.GetMethods(), got.GetMethods())
 	require.Equal(t, w.GetHandshakes(), got.GetHandshakes())
 	require.Equal(t, w.GetServiceAccountId(), got.GetServiceAccountId())
@@ -140,9 +144,12 @@ func TestWebhookFormChangesSettings(t *testing.T) {
 	t.Parallel()
 	got := submitted(t, fullWebhook(), url.Values{
 		"undefined": {"lenient"}, "methods": {"GET"}, "handshakes": nil, "verify_token": {"token"}, "account": {""}, "filter": {" "},
+		"response_status": {""}, "response_headers": {"\r\n"}, "response_body": {""},
 	})
 	require.Nil(t, got.GetWebhook().Filter)
 	require.Contains(t, got.GetUpdateMask().GetPaths(), "filter")
+	require.Nil(t, got.GetWebhook().Response)
+	require.Contains(t, got.GetUpdateMask().GetPaths(), "response")
 	require.Equal(t, orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_LENIENT, got.GetWebhook().GetUndefined())
 	require.Equal(t, []orchv1.WebhookMethod{orchv1.WebhookMethod_WEBHOOK_METHOD_GET}, got.GetWebhook().GetMethods())
 	require.Empty(t, got.GetWebhook().GetHandshakes())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -47,6 +48,8 @@ type Outcome struct {
 	DeduplicationID uuid.UUID
 	Duplicate       bool
 	Handshake       string
+	// Response is what the sender received by the response of the webhook; nil for none.
+	Response *orchv1.WebhookRenderedResponse
 	// WithoutBody leaves out the body, of requests whose sender was not verified.
 	WithoutBody bool
 }
@@ -79,6 +82,9 @@ func (n *LogEntry) size() int {
 	if n.Rendered != nil {
 		size += len(*n.Rendered)
 	}
+	if n.Response != nil {
+		size += proto.Size(n.Response)
+	}
 	return size
 }
 
@@ -106,6 +112,7 @@ func (n *LogEntry) delivery() *orchv1.WebhookDelivery {
 	if n.Err != nil {
 		deliverylog.Fail(d, r, n.Err, n.Rendered)
 	}
+	deliverylog.SetResponse(d, r, n.Response)
 	for name, value := range d.GetHeaders() {
 		d.Headers[name] = strings.ToValidUTF8(value, "\ufffd")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/admission"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
@@ -26,13 +27,22 @@ type attempt struct {
 	handshake string
 	// filtered reports that the filter, or an empty list, dropped the request; err is then that of a filter that failed.
 	filtered bool
+	// response is what the sender would receive; nil for 204, a handshake and a failed attempt.
+	response *orchv1.WebhookRenderedResponse
 	reason   string
 	err      error
 }
 
-// status is the HTTP status of a failed attempt.
+// status is the HTTP status of an attempt.
 func (a attempt) status() int64 {
-	if a.reason == deliverylog.ReasonMethod {
+	switch {
+	case a.response != nil:
+		return a.response.GetStatus()
+	case a.handshake != "":
+		return http.StatusOK
+	case a.filtered || a.err == nil:
+		return http.StatusNoContent
+	case a.reason == deliverylog.ReasonMethod:
 		return http.StatusMethodNotAllowed
 	}
 	return http.StatusBadRequest
@@ -70,6 +80,18 @@ func (s *Service) attempt(
 	defer memory.Close()
 	body := r.Body()
 	variables := render.NewVariables(r, body)
+	a := s.makeEvents(ctx, ws, hook, r, body, variables, memory, id, received)
+	if hook.Response != nil && (a.filtered || a.err == nil) {
+		a.response = s.renderer.Respond(ctx, hook, variables, memory)
+	}
+	return a
+}
+
+// makeEvents is the part of an attempt that the filter and the template decide.
+func (s *Service) makeEvents(
+	ctx context.Context, ws uuid.UUID, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body, variables *render.Variables,
+	memory *admission.Reservation, id uuid.UUID, received *timestamppb.Timestamp,
+) attempt {
 	if matches, err := s.renderer.Match(ctx, hook, variables, memory); !matches {
 		if err != nil && hook.GetFilterError() != orchv1.WebhookFilterError_WEBHOOK_FILTER_ERROR_FILTERED {
 			return attempt{reason: deliverylog.ReasonFilter, err: err}

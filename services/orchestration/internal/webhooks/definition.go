@@ -85,6 +85,6 @@ func definitionOf(ws uuid.UUID, w *orchv1.Webhook) *orchv1.WebhookDefinition {
 		ServiceAccountId: w.ServiceAccountId, Verification: w.GetVerification(), Deduplication: deduplication(w).Enum(),
 		Handshakes: w.GetHandshakes(), Undefined: undefinedOf(w).Enum(), Methods: w.GetMethods(), RateLimit: w.GetRateLimit(),
 		AllowedIps: w.GetAllowedIps(), SealedSecrets: w.GetSealedSecrets(), SealedVerifyToken: w.SealedVerifyToken,
-		Filter: w.Filter, FilterError: filterErrorOf(w).Enum(),
+		Filter: w.Filter, FilterError: filterErrorOf(w).Enum(), Response: w.Response,
 	}
 }

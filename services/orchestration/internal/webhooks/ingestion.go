@@ -27,13 +27,18 @@ type ingestion interface {
 	GetMethods() []orchv1.WebhookMethod
 	GetFilter() string
 	GetFilterError() orchv1.WebhookFilterError
+	GetResponse() *orchv1.WebhookResponse
 }
 
 // ingestionFields are the names of these fields. A replace without them leaves them unchanged: a client that renames a
 // webhook must not remove its protection.
 var ingestionFields = []string{
 	"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token", "undefined", "methods", "filter", "filter_error",
+	"response",
 }
+
+// syntaxError is the type of the field error of a template that does not compile.
+const syntaxError = "template_syntax"
 
 // setIngestion applies the sent fields, and encrypts the secrets among them. It returns one 422 with all field errors.
 func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, fields []string) error {
@@ -80,11 +85,20 @@ func (s *Service) setIngestion(ws uuid.UUID, w *orchv1.Webhook, sent ingestion, 
 			if filter := sent.GetFilter(); filter != "" {
 				w.Filter = &filter
 				if err := s.renderer.CheckFilter(filter); err != nil {
-					fieldErrors = append(fieldErrors, rpc.BodyError("template_syntax", "Value error, "+err.Error(), field))
+					fieldErrors = append(fieldErrors, rpc.BodyError(syntaxError, "Value error, "+err.Error(), field))
 				}
 			}
 		case "filter_error":
 			w.FilterError = sent.GetFilterError()
+		case "response":
+			w.Response = sent.GetResponse()
+			for _, e := range s.renderer.CheckResponse(w.GetResponse()) {
+				kind := "value_error"
+				if e.Syntax {
+					kind = syntaxError
+				}
+				fieldErrors = append(fieldErrors, rpc.BodyError(kind, "Value error, "+e.Message, append([]string{field}, e.Path...)...))
+			}
 		case "verify_token":
 			w.SealedVerifyToken = nil
 			if token := sent.GetVerifyToken(); token != "" {

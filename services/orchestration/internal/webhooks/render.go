@@ -92,16 +92,16 @@ func (s *Service) rendering(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	out := &orchv1.WebhookRendering{Rendered: tried.rendered}
+	out := &orchv1.WebhookRendering{Rendered: tried.rendered, Response: tried.response}
 	switch {
 	case tried.filtered:
 		out.Filtered = true
 		if tried.err != nil {
-			out.Error = renderingError(tried.err, tried.stage())
+			out.Error = render.Problem(tried.err, tried.stage())
 		}
 		return out, nil
 	case tried.err != nil:
-		out.Error = renderingError(tried.err, tried.stage())
+		out.Error = render.Problem(tried.err, tried.stage())
 	case tried.handshake != "":
 		out.Handshake = &tried.handshake
 		return out, nil
@@ -134,13 +134,13 @@ func setEvents(out *orchv1.WebhookRendering, list []*orchv1.ReceivedEvent) (err 
 func (s *Service) warnings(ctx context.Context, w *orchv1.Webhook, r *receive.Request) []*orchv1.WebhookRenderingError {
 	var out []*orchv1.WebhookRenderingError
 	for _, label := range s.renderer.ForeignLabels(w.GetTemplate()) {
-		out = append(out, renderingError(label, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT))
+		out = append(out, render.Problem(label, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT))
 	}
 	if w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT {
 		return out
 	}
 	if missing := s.renderer.Undefined(ctx, w.GetTemplate(), render.NewVariables(r, r.Body())); missing != nil {
-		out = append(out, renderingError(missing, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE))
+		out = append(out, render.Problem(missing, orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE))
 	}
 	return out
 }
@@ -169,12 +169,4 @@ func (s *Service) draftRequest(draft *orchv1.WebhookDraft) *receive.Request {
 	}
 	r.Wire = r.Raw
 	return r
-}
-
-func renderingError(err error, stage orchv1.WebhookRenderingStage) *orchv1.WebhookRenderingError {
-	out := &orchv1.WebhookRenderingError{Message: render.Message(err), Stage: stage}
-	if line, column, ok := render.Place(err); ok {
-		out.Line, out.Column = &line, &column
-	}
-	return out
 }

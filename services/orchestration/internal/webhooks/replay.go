@@ -105,28 +105,30 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 	replayed.Error, replayed.ErrorLine, replayed.ErrorColumn, replayed.Rendered, replayed.RenderedTruncated = nil, nil, nil, nil, false
 
 	tried := s.attempt(ctx, ws, w, r, eventID(d), replayed.GetReceived())
+	replayed.Status = tried.status()
 	switch {
 	case tried.filtered:
-		replayed.Status, replayed.Reason = http.StatusNoContent, &tried.reason
+		replayed.Reason = &tried.reason
 		if tried.err != nil {
 			deliverylog.Fail(replayed, r, tried.err, nil)
 		}
 	case tried.err != nil:
-		replayed.Status, replayed.Reason = tried.status(), &tried.reason
+		replayed.Reason = &tried.reason
 		deliverylog.Fail(replayed, r, tried.err, tried.rendered)
 	case tried.handshake != "":
-		replayed.Status, replayed.Handshake = http.StatusOK, &tried.handshake
+		replayed.Handshake = &tried.handshake
 	default:
 		if err := s.publisher.Publish(ctx, tried.encoded...); err != nil {
 			return nil, err
 		}
-		replayed.Status, replayed.Event, replayed.EventId = http.StatusNoContent, &tried.events[0].Event, &tried.events[0].Id
+		replayed.Event, replayed.EventId = &tried.events[0].Event, &tried.events[0].Id
 		if len(tried.events) > 1 {
 			for _, event := range tried.events {
 				replayed.EventIds = append(replayed.EventIds, event.GetId())
 			}
 		}
 	}
+	deliverylog.SetResponse(replayed, r, tried.response)
 	replayed.Latency = time.Since(start).Seconds()
 	s.noteReplay(ctx, ws, d, replayed)
 	return replayed, nil

@@ -183,7 +183,7 @@ func newSlug() string {
 // checkTemplate refuses a template that does not compile.
 func (s *Service) checkTemplate(template string) error {
 	if err := s.renderer.CheckTemplate(template); err != nil {
-		return rpc.Invalid(rpc.BodyError("template_syntax", "Value error, "+err.Error(), "template"))
+		return rpc.Invalid(rpc.BodyError(syntaxError, "Value error, "+err.Error(), "template"))
 	}
 	return nil
 }

@@ -116,6 +116,7 @@ type webhookFlags struct {
 	topics                 []string
 	rate                   string
 	maxSilence             time.Duration
+	response               *responseFlags
 	noAccount, noSignature bool
 }
 
@@ -124,6 +125,7 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	f.template = textFlag(cmd, "template", "t", "the Jinja2 template; it renders the JSON of an event")
 	f.filter = textFlag(cmd, "filter", "", "the Jinja2 expression that chooses the requests that cause an event, such as 'body.action == \"opened\"'; an empty one chooses all")
 	f.secret = textFlag(cmd, "secret", "", "the secret that requests are signed with, blanks included; two lines are two secrets, the newest first")
+	f.response = newResponseFlags(cmd)
 	f.verifyToken = textFlag(cmd, "verify-token", "", "the token that the handshake of Meta presents")
 	flags := cmd.Flags()
 	flags.StringVarP(&f.description, "description", "d", "", "the purpose of the webhook")
@@ -219,7 +221,7 @@ func (f *webhookFlags) body(ctx context.Context, s *remote.Server, preset map[st
 			return nil, err
 		}
 	}
-	return body, nil
+	return body, f.response.set(body)
 }
 
 func (f *webhookFlags) signature(body map[string]any) error {

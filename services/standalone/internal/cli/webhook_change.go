@@ -19,7 +19,11 @@ func webhookUpdateCommand(c *connection) *cobra.Command {
 	name := cmd.Flags().StringP("name", "n", "", "its new name")
 	cmd.Flags().BoolVar(&flags.noAccount, "no-service-account", false, "take requests without a service account's key")
 	cmd.Flags().BoolVar(&flags.noSignature, "no-signature", false, "take requests that are not signed")
+	cmd.Flags().BoolVar(&flags.response.none, "no-response", false, "let senders receive an empty 204 again")
 	cmd.MarkFlagsMutuallyExclusive("service-account", "no-service-account")
+	for _, flag := range []string{"response-status", "response-header", "response-body", "response-body-file"} {
+		cmd.MarkFlagsMutuallyExclusive(flag, "no-response")
+	}
 	cmd.MarkFlagsMutuallyExclusive("scheme", "no-signature")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, path, err := c.webhookOf(cmd.Context(), args[0])

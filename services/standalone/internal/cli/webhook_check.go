@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/webhook/render"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -20,6 +22,7 @@ type webhookInput interface {
 	proto.Message
 	GetVerification() *orchv1.WebhookVerificationInput
 	GetAllowedIps() []string
+	GetResponse() *orchv1.WebhookResponse
 }
 
 // checkFields refuses the fields that the server would refuse, as far as they can be checked here: apply must not stop between
@@ -57,6 +60,9 @@ func (one change) checkFields() error {
 		for _, i := range slices.Sorted(maps.Keys(texts)) {
 			errs = append(errs, refuse(fmt.Errorf("verification.secrets.%d: %s", i, texts[i])))
 		}
+	}
+	for _, e := range render.New(render.Options{}).CheckResponse(input.GetResponse()) {
+		errs = append(errs, refuse(fmt.Errorf("%s: %s", strings.Join(append([]string{"response"}, e.Path...), "."), e.Message)))
 	}
 	return errors.Join(errs...)
 }

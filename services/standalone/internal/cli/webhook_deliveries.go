@@ -33,6 +33,8 @@ type delivery struct {
 	Duplicate bool     `json:"duplicate"`
 	Handshake *string  `json:"handshake"`
 	Method    string   `json:"method"`
+
+	Response *renderedResponse `json:"response"`
 }
 
 var deliveryHead = []string{"ID", "RECEIVED", "STATUS", "LATENCY", "BYTES", "METHOD", "RESULT"}
@@ -204,6 +206,7 @@ func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage, w 
 	if err != nil {
 		return err
 	}
+	c.sayResponse(cmd, log.Response)
 	c.explain(cmd, log, d.Rendered, w)
 	return nil
 }

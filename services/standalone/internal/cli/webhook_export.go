@@ -14,7 +14,7 @@ import (
 
 // webhookFields are the fields of a webhook that a file of webhooks may set, in the order in which export writes them.
 var webhookFields = []string{
-	"name", "description", "enabled", "filter", "filter_error", "template", "undefined", "methods", "service_account_id", "verification", "deduplication",
+	"name", "description", "enabled", "filter", "filter_error", "template", "response", "undefined", "methods", "service_account_id", "verification", "deduplication",
 	"handshakes", "verify_token", "rate_limit", "allowed_ips", "max_silence",
 }
 

@@ -51,6 +51,7 @@ func (f *webhookFile) read(ctx context.Context) ([]map[string]any, error) {
 			errs = append(errs, err)
 			continue
 		}
+		completeResponse(w)
 		if err := readSecrets(filepath.Dir(f.path), w); err != nil {
 			refuse("%w", err)
 		}

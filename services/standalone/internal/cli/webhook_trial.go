@@ -128,11 +128,11 @@ the sender would, with the secret of --secret-file.`,
 func (t *trial) header(body string) (http.Header, error) {
 	header := http.Header{}
 	for _, line := range t.headers {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || strings.TrimSpace(name) == "" {
-			return nil, fmt.Errorf("%w: --header is like 'X-GitHub-Event: push', not %q", errArgument, line)
+		name, value, err := headerOf("header", line)
+		if err != nil {
+			return nil, err
 		}
-		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		header.Add(name, value)
 	}
 	if t.sample != nil {
 		for name, value := range t.sample.Sample.Headers {
@@ -227,6 +227,8 @@ type rendering struct {
 	Error    *renderingError  `json:"error"`
 	Warnings []renderingError `json:"warnings"`
 	Filtered bool             `json:"filtered"`
+
+	Response *renderedResponse `json:"response"`
 }
 
 // renderingError is an error of a template or of its output.
@@ -290,6 +292,7 @@ func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage, w
 	for _, warning := range r.Warnings {
 		printWarning(cmd, warning, w.Template)
 	}
+	c.sayResponse(cmd, r.Response)
 	if r.Error == nil {
 		return nil
 	}

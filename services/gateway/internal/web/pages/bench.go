@@ -51,7 +51,8 @@ type preview struct {
 	Event       markup.Markup
 	Problem     string
 	// Note is why there is no event although nothing failed.
-	Note string
+	Note     string
+	Response responseView
 }
 
 // benchDeliveries is the number of deliveries beside the template.
@@ -230,7 +231,7 @@ func (v *benchView) choose(r *page.Request, deliveries []*orchv1.WebhookDelivery
 	}
 	v.Delivery, v.Request, v.Outcome = chosen.GetId(), requestLine(chosen), show.Outcome(chosen)
 	v.Received = clockOf(r).Time(chosen.GetReceived())
-	v.Headers = headersOf(chosen)
+	v.Headers = visibleHeaders(chosen.GetHeaders())
 	if chosen.GetBody() != "" {
 		v.Body = show.JSON([]byte(chosen.GetBody()))
 	}
@@ -261,15 +262,12 @@ func newPreview(tried draft, rendering *apicall.Unary[*orchv1.WebhookRendering])
 	if rendering.Err() != nil {
 		return preview{Problem: cmp.Or(page.Problem(rendering.Err()), "The template was not rendered.")}
 	}
-	var p preview
 	a := rendering.Result()
+	p := preview{Response: newResponseView(a.GetResponse())}
 	rendered := a.GetRendered()
 	if e := a.GetError(); e != nil {
 		mark := show.Mark{Line: e.GetLine(), Column: e.GetColumn(), Message: e.GetMessage()}
-		p.Error = show.Visible(e.GetMessage())
-		if e.Line != nil {
-			p.Error = errorPlace(&orchv1.WebhookDelivery{ErrorLine: e.Line, ErrorColumn: e.Column}) + ": " + p.Error
-		}
+		p.Error = placedMessage(e)
 		switch e.GetStage() {
 		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_REQUEST: // The template is not rendered.
 		case orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_FILTER:
@@ -294,6 +292,14 @@ func newPreview(tried draft, rendering *apicall.Unary[*orchv1.WebhookRendering])
 	}
 	p.Rendered, p.Event = show.Preformatted(rendered), show.JSON(eventsOf(a))
 	return p
+}
+
+// placedMessage returns the text of an error after its position.
+func placedMessage(e *orchv1.WebhookRenderingError) string {
+	if e.Line == nil {
+		return show.Visible(e.GetMessage())
+	}
+	return errorPlace(&orchv1.WebhookDelivery{ErrorLine: e.Line, ErrorColumn: e.Column}) + ": " + show.Visible(e.GetMessage())
 }
 
 // eventsOf returns the event of a rendering, or the list of several.

@@ -25,6 +25,7 @@ type deliveryView struct {
 	Pairs       []pair
 	RequestLine string
 	Headers     []header
+	Response    responseView
 	Body        markup.Markup
 	BodyText    markup.Markup
 	BodyNote    string
@@ -92,7 +93,7 @@ func showDelivery(r *page.Request) (page.View, error) {
 		Trace:    r.To("trace", "delivery", d.GetId()) + "?webhook=" + w.GetId(),
 		Pairs:    deliveryPairs(r, w, d),
 	}
-	v.Headers = headersOf(d)
+	v.Headers, v.Response = visibleHeaders(d.GetHeaders()), newResponseView(d.GetResponse())
 	v.body(d)
 	v.failure(w, d)
 	if d.EventId != nil {
@@ -101,11 +102,11 @@ func showDelivery(r *page.Request) (page.View, error) {
 	return page.View{Title: v.Title, Template: "delivery.html", Data: v}, nil
 }
 
-// headersOf returns the headers of a request by name.
-func headersOf(d *orchv1.WebhookDelivery) []header {
+// visibleHeaders returns headers by name.
+func visibleHeaders(headers map[string]string) []header {
 	var all []header
-	for _, name := range slices.Sorted(maps.Keys(d.GetHeaders())) {
-		all = append(all, header{show.Visible(name), show.Visible(d.GetHeaders()[name])})
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		all = append(all, header{show.Visible(name), show.Visible(headers[name])})
 	}
 	return all
 }

@@ -257,6 +257,7 @@ func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
 		pair{"Deduplication", text(enumWord(w.GetDeduplication()))},
 		pair{"Filter", text(w.GetFilter())},
 		pair{"A failing filter", text(failing)},
+		pair{"Response", text(responseSummary(w.GetResponse()))},
 		pair{"Missing values", text(enumWord(w.GetUndefined()))},
 		pair{"Methods", text(cmp.Or(strings.Join(methods, ", "), "all"))},
 		pair{"Handshakes", text(strings.Join(handshakes, ", "))},

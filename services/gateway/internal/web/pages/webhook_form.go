@@ -37,8 +37,10 @@ type webhookFormView struct {
 	// Undefined, FilterErrors, Methods and Handshakes are choices of the contract; Accounts are the service accounts.
 	Undefined, FilterErrors, Methods, Handshakes, Accounts []choice
 	VerifyToken, VerifyTokenHint                           string
-	Presets                                                presetsView
-	Problems                                               []string
+	// Response has a header a line.
+	ResponseStatus, ResponseHeaders, ResponseBody string
+	Presets                                       presetsView
+	Problems                                      []string
 	// Invalid has the names of the fields that the server refused.
 	Invalid map[string]bool
 }
@@ -52,6 +54,7 @@ type webhookFields struct {
 	filter, filterError                          string
 	methods, handshakes                          []string
 	preset                                       string
+	response                                     responseFields
 }
 
 // customScheme is the one that needs more than its secrets; the API configures it.
@@ -147,6 +150,7 @@ func fieldsOf(w *orchv1.Webhook) webhookFields {
 	if w.MaxSilence != nil {
 		f.silence = strconv.FormatInt(w.GetMaxSilence(), 10)
 	}
+	f.response = responseFieldsOf(w.GetResponse())
 	if l := w.GetRateLimit(); l != nil {
 		f.requests, f.seconds = strconv.FormatInt(l.GetRequests(), 10), strconv.FormatInt(l.GetSeconds(), 10)
 	}
@@ -160,7 +164,7 @@ func postedFields(r *page.Request) webhookFields {
 		requests: r.Field("requests"), seconds: r.Field("seconds"), allow: newlines(r.Field("allow")), preset: r.Field("preset"),
 		topics: newlines(r.Field("topics")), silence: r.Field("silence"), undefined: r.Field("undefined"), account: r.Field("account"),
 		filter: strings.TrimSpace(newlines(r.Form.Get("filter"))), filterError: r.Field("filter_error"),
-		verifyToken: r.Form.Get("verify_token"), methods: r.Form["methods"], handshakes: r.Form["handshakes"],
+		verifyToken: r.Form.Get("verify_token"), methods: r.Form["methods"], handshakes: r.Form["handshakes"], response: postedResponse(r),
 	}
 }
 
@@ -198,6 +202,10 @@ func (f webhookFields) body(before *orchv1.Webhook) (apicall.JSON, error) {
 			return nil, rpc.Detail(http.StatusUnprocessableEntity, "The seconds of silence need a whole number.")
 		}
 		body["max_silence"] = seconds
+	}
+	var err error
+	if body["response"], err = f.response.body(); err != nil {
+		return nil, err
 	}
 	return body, f.verify(body, before.GetVerification())
 }
@@ -316,6 +324,7 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 		Title: "New webhook", Path: r.Path(), Back: r.To("webhooks"), Action: "webhook-create", Button: "Create the webhook", New: before == nil,
 		Name: f.name, Description: f.description, Template: f.template, Secrets: f.secrets,
 		Requests: f.requests, Seconds: f.seconds, Allow: f.allow, Topics: f.topics, Silence: f.silence, Filter: f.filter, Invalid: map[string]bool{},
+		ResponseStatus: f.response.status, ResponseHeaders: f.response.headers, ResponseBody: f.response.text,
 	}
 	if before != nil {
 		v.Title, v.Back, v.Action, v.Button = "Settings of "+before.GetName(), r.To("webhooks", "webhook", before.GetId()), "webhook-edit", "Save the settings"
