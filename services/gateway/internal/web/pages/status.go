@@ -11,14 +11,17 @@ import (
 
 // statusView is the data of the status page. Totals of failed calls are absent.
 type statusView struct {
-	Ready                   bool
-	Operator                bool // The reader administers the server. Others see neither addresses nor parts.
-	Reason                  string
-	DeadLetters             string // The link to them, empty for those who do not administer the server.
-	Parts                   []run.Item
-	Flows, Webhooks, Events string
-	APIVersion, Vocabulary  string
-	Server                  page.Server
+	Ready       bool
+	Operator    bool // The reader administers the server. Others see neither addresses nor parts.
+	Reason      string
+	DeadLetters string // The link to them, empty for those who do not administer the server.
+	// Failing are the parts that do not work; Working are the names of the others.
+	Failing                []run.Item
+	WorkingTitle           string
+	Working                []string
+	Tiles                  []tile
+	APIVersion, Vocabulary string
+	Server                 page.Server
 }
 
 // statusPage shows the server's health and addresses.
@@ -39,9 +42,11 @@ func statusPage(server Server) page.Page {
 			v := statusView{
 				Ready: true, Operator: r.Allowed(readDeadLetters), Server: r.Server,
 				APIVersion: vocabulary.APIVersion, Vocabulary: r.Server.Vocabulary.String(),
-				Flows:    total(flows.Err(), flows.Result().GetCount()),
-				Webhooks: total(webhooks.Err(), webhooks.Result().GetCount()),
-				Events:   total(events.Err(), events.Result().GetTotal()),
+				Tiles: []tile{
+					{"Flows", total(flows.Err(), flows.Result().GetCount()), r.To("flows"), "pending"},
+					{"Webhooks", total(webhooks.Err(), webhooks.Result().GetCount()), r.To("webhooks"), "pending"},
+					{"Events, 180 days", total(events.Err(), events.Result().GetTotal()), r.To("events"), "pending"},
+				},
 			}
 			title := "Ready"
 			err := server.Ready()
@@ -49,7 +54,15 @@ func statusPage(server Server) page.Page {
 				v.Ready, title = false, "Not ready"
 			}
 			if v.Operator {
-				v.Parts, v.DeadLetters = server.Parts(), r.To("dead-letters")
+				v.DeadLetters = r.To("dead-letters")
+				for _, part := range server.Parts() {
+					if part.OK {
+						v.Working = append(v.Working, part.Name)
+					} else {
+						v.Failing = append(v.Failing, part)
+					}
+				}
+				v.WorkingTitle = show.Plural(int64(len(v.Working)), "part works", "parts work")
 				if err != nil {
 					v.Reason = err.Error()
 				}
