@@ -101,6 +101,10 @@ e2e-stock-ui: $(VENV)/prefect-3.9 ## read the pages of the Python package's two 
 e2e-recipes: ## create a webhook of each preset in both forms of the server, and post its signed sample
 	go test -count=1 -v -timeout=10m -tags=e2e -run='^TestRecipes$$' $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-listen
+e2e-listen: ## forward deliveries to a program in both forms, measure it, and kill server and client in between
+	go test -count=1 -v -timeout=20m -tags=e2e -run='^TestListen$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: e2e-poison
 e2e-poison: ## poison each kind of effect and each consumer among 1,000 healthy ones, in both forms, under the race detector
 	cd services/orchestration && go test -race -count=1 -v -timeout=10m -run='Poison|Stuck|Bad|DeadLetter|ThatTheDatabase|ThatAnAutomation' \

@@ -33,6 +33,7 @@ import (
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/run"
@@ -90,6 +91,7 @@ type Hooks struct {
 	duplicates  dedup.Set
 	admission   *admission.Controller
 	recorder    *deliveries.Recorder
+	listeners   *deliveries.Listeners
 	sns         *sns.Client
 	throttle    *throttle
 	metrics     *metrics
@@ -160,6 +162,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	}
 	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Dropped: h.metrics.unlogged, Clock: deps.Clock})
 	registerBuffer(deps.Registry, h.recorder)
+	h.listeners = deliveries.NewListeners(feeds.Listeners(deps.Broker), deps.Clock, h.log)
 	h.definitions = definitioncache.New(definitioncache.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
 	h.renderer = render.New(render.Options{
 		Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Budget: jinja.Budget{Timeout: cfg.TemplateTimeout},
@@ -175,16 +178,23 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 func (h *Hooks) Handler() http.Handler { return h.handler }
 
 // Workers returns the service's background workers: the watches of definitions and directory, which are ready once all
-// webhooks and keys are loaded, and the writer of the delivery log.
-func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.definitions, h.directory, h.recorder} }
+// webhooks and keys are loaded, the writer of the delivery log, and the reader of its listeners.
+func (h *Hooks) Workers() []run.Worker {
+	return []run.Worker{h.definitions, h.directory, h.recorder, h.listeners}
+}
 
 // Run runs the workers, for a caller without a run.Group.
 func (h *Hooks) Run(ctx context.Context) error {
-	ended := make(chan error, 2)
-	for _, worker := range []run.Worker{h.directory, h.recorder} {
+	workers := h.Workers()
+	ended := make(chan error, len(workers))
+	for _, worker := range workers {
 		go func() { ended <- worker.Run(ctx) }()
 	}
-	return errors.Join(h.definitions.Run(ctx), <-ended, <-ended)
+	var err error
+	for range workers {
+		err = errors.Join(err, <-ended)
+	}
+	return err
 }
 
 // Ready returns why requests cannot be served; nil when they can. It never blocks.

@@ -82,9 +82,8 @@ func (m *metrics) notFound(disabled bool) {
 	}
 }
 
-// finish counts a decision, logs it and adds it to the webhook's delivery log. Neither the path nor the header is logged: both may hold
-// secrets.
-func (h *Hooks) finish(d *delivery, end decision, took time.Duration) {
+// measure counts a decision and logs it. Neither the path nor the header is logged: both may hold secrets.
+func (h *Hooks) measure(d *delivery, end decision, took time.Duration) {
 	ctx, code := d.r.Context(), strconv.Itoa(end.status)
 	h.metrics.requests.WithLabelValues(code).Inc()
 	telemetry.Observe(ctx, h.metrics.duration.WithLabelValues(code), took.Seconds())
@@ -93,16 +92,20 @@ func (h *Hooks) finish(d *delivery, end decision, took time.Duration) {
 		slog.Int("status", end.status),
 		slog.Duration("took", took),
 	)
+}
+
+// logEntry is the entry of a delivery in the webhook's delivery log; nil for a request to no webhook.
+func (d *delivery) logEntry(end decision, took time.Duration) *deliveries.LogEntry {
 	if d.request == nil {
-		return
+		return nil
 	}
-	entry := deliveries.LogEntry{
+	entry := &deliveries.LogEntry{
 		ID: d.ids.New(), Hook: d.hook, Request: d.request, Status: end.status, Took: took, Outcome: end.outcome,
 	}
 	if d.from.IsValid() {
 		entry.From = d.from.String()
 	}
-	h.recorder.Record(entry)
+	return entry
 }
 
 // registerBuffer registers the gauge of a buffer of the delivery log.

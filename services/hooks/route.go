@@ -39,8 +39,16 @@ func (h *Hooks) serve(w http.ResponseWriter, r *http.Request, slug, rest string)
 	}
 	d := &delivery{Hooks: h, r: r, slug: slug, rest: rest}
 	end := d.run()
+	entry := d.logEntry(end, time.Since(start))
+	if entry != nil && h.listeners.Has(d.hook) { // A listener receives every delivery that its sender was answered.
+		h.recorder.Commit(*entry)
+		entry = nil
+	}
 	end.respond(w)
-	h.finish(d, end, time.Since(start))
+	if entry != nil {
+		h.recorder.Record(*entry)
+	}
+	h.measure(d, end, time.Since(start))
 	tracing.EndRequest(span, r.Method, "/hooks/{slug}", end.status)
 	if end.status == http.StatusRequestEntityTooLarge {
 		lingeringClose(w, r)

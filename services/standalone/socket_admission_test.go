@@ -68,7 +68,7 @@ func TestAnAccountLeavesSocketsToOthers(t *testing.T) {
 func TestAWrongHeaderIsRefusedBeforeTheUpgrade(t *testing.T) {
 	t.Parallel()
 	h := startHosted(t, "orch")
-	for _, path := range []string{"/events/in", "/events/out", "/logs/out", "/task_runs/subscriptions/scheduled", "/work_pools/p/workers/connect"} {
+	for _, path := range []string{"/events/in", "/events/out", "/logs/out", "/deliveries/out", "/task_runs/subscriptions/scheduled", "/work_pools/p/workers/connect"} {
 		_, status := h.dialSocket(path, "wrong")
 		require.Equal(t, http.StatusUnauthorized, status, path)
 		_, status = h.dialSocket(path, h.owner)

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/auth"
 )
 
-var socketPaths = []string{"/events/in", "/events/out", "/logs/out", "/task_runs/subscriptions/scheduled", "/work_pools/p/workers/connect"}
+var socketPaths = []string{"/events/in", "/events/out", "/logs/out", "/deliveries/out", "/task_runs/subscriptions/scheduled", "/work_pools/p/workers/connect"}
 
 func TestSocketsGreet(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@
 //	/events/in                         client's events ──▶ ingestion ──▶ broker    a pong means: stored
 //	/events/out                        broker ──▶ feed ──▶ subscriber ──▶ client     the store's past first, if asked
 //	/logs/out                          live feed of logs ──▶ feed ──▶ subscriber ──▶ client
+//	/deliveries/out                    grown delivery log ──▶ listener ──▶ store ──▶ client     from a time on
 //	/live, of the dashboard           every feed ──▶ invalidations ──▶ page            no data: the page asks again
 //	/task_runs/subscriptions/scheduled queue in the store ──▶ one run at a time ──▶ task worker
 //

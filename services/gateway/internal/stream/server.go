@@ -29,6 +29,8 @@ const (
 	pathLogsOut   = "/logs/out"
 	pathTasks     = "/task_runs/subscriptions/scheduled"
 	pathWorkers   = "/work_pools/{name}/workers/connect"
+
+	pathDeliveriesOut = "/deliveries/out"
 )
 
 // readmitEvery bounds how long a socket outlives the permission of its client. A check reads memory only.
@@ -131,6 +133,13 @@ func routes() map[string]route {
 		pathEventsOut: {
 			scopes: []string{"see_events"}, limit: maxFilter, serve: (*Server).eventsOut,
 			calls: []string{orchv1.EventService_ScanEvents_FullMethodName},
+		},
+		pathDeliveriesOut: {
+			scopes: []string{"see_webhooks"}, limit: maxListen, serve: (*Server).deliveriesOut,
+			calls: []string{
+				orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_ListWebhooks_FullMethodName,
+				orchv1.WebhookService_ReadDeliveries_FullMethodName,
+			},
 		},
 		pathLogsOut: {scopes: []string{"see_logs"}, limit: maxFilter, serve: (*Server).logsOut},
 		pathTasks: {

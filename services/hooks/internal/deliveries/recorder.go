@@ -3,6 +3,7 @@
 //	response sent ──▶ Note ──▶ buffer, bounded ──▶ every half second: one entry ──▶ journal ──▶ orchestration
 //	                   │           └──▶ full: dropped, and counted
 //	                   ├──▶ refused: grouped and counted (see refusals)
+//	                   ├──▶ somebody listens: appended before the response (see commits)
 //	                   └──▶ counted exactly, for the watcher of failing webhooks (see traffic)
 //
 // Ingestion never waits for the log. A note costs a lock and an append; masking and encoding happen later. The buffer holds
@@ -67,6 +68,7 @@ type Recorder struct {
 	pending  []*orchv1.WebhookDelivery // Entries of refusals that the journal has not taken yet.
 	traffic  traffic
 	counted  []*orchv1.WebhookTraffic // Counts that the journal has not taken yet.
+	commits  commits
 }
 
 // notes are the buffered notes of one webhook.
@@ -98,7 +100,7 @@ func New(o Options) *Recorder {
 	if o.Clock == nil {
 		o.Clock = clock.System{}
 	}
-	return &Recorder{opts: o, waiting: map[string]*notes{}, refusals: newRefusals(), traffic: newTraffic(o.Clock.Now())}
+	return &Recorder{opts: o, waiting: map[string]*notes{}, refusals: newRefusals(), traffic: newTraffic(o.Clock.Now()), commits: newCommits()}
 }
 
 // Fill is how full the buffer of notes is, from 0 to 1.
@@ -116,11 +118,21 @@ func (r *Recorder) Record(n LogEntry) {
 	n.trim()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.traffic.add(&n)
+	if r.countEntry(&n) {
+		r.buffer(n)
+	}
+}
+
+// countEntry counts a request and reports whether it has an entry: refusals beyond the budget are grouped. The caller holds the lock.
+func (r *Recorder) countEntry(n *LogEntry) bool {
+	r.traffic.add(n)
+	return !n.Refused || r.refusals.add(*n, r.opts.Clock.Now())
+}
+
+// buffer adds an entry to those of the next flush. The caller holds the lock.
+func (r *Recorder) buffer(n LogEntry) {
 	if n.Refused {
-		if r.refusals.add(n, r.opts.Clock.Now()) {
-			r.pend(n)
-		}
+		r.pend(n)
 		return
 	}
 	if r.count >= maxWaiting || r.bytes+n.size() > maxWaitingBytes {
@@ -169,6 +181,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			r.end(context.WithoutCancel(ctx))
 			return nil
+		case <-r.commits.wake:
+			r.flushCommits(ctx)
 		case <-ticker.C:
 			r.flush(ctx)
 		}
@@ -201,11 +215,13 @@ func (r *Recorder) expire(all bool) {
 
 // flush appends the buffered notes to the journal.
 func (r *Recorder) flush(ctx context.Context) {
+	r.flushCommits(ctx)
 	r.expire(false)
 	r.countTraffic(false)
 	r.mu.Lock()
 	waiting, pending, counted := r.waiting, r.pending, r.counted
 	r.waiting, r.count, r.bytes, r.pending, r.counted = map[string]*notes{}, 0, 0, nil, nil
+	clear(r.commits.used)
 	r.mu.Unlock()
 
 	var list []*orchv1.WebhookDelivery
@@ -223,13 +239,8 @@ func (r *Recorder) flush(ctx context.Context) {
 		}
 		list = list[n:]
 	}
-	for len(pending) > 0 {
-		n := entrySize(pending)
-		if !r.append(ctx, &orchv1.WebhookDeliveryBatch{Deliveries: pending[:n]}) {
-			r.retry(pending)
-			break
-		}
-		pending = pending[n:]
+	if rest := r.appendAll(ctx, pending); len(rest) > 0 {
+		r.retry(rest)
 	}
 	for len(counted) > 0 {
 		n := entrySize(counted)
@@ -241,6 +252,18 @@ func (r *Recorder) flush(ctx context.Context) {
 		}
 		counted = counted[n:]
 	}
+}
+
+// appendAll appends deliveries to the journal and returns those that it did not take.
+func (r *Recorder) appendAll(ctx context.Context, list []*orchv1.WebhookDelivery) []*orchv1.WebhookDelivery {
+	for len(list) > 0 {
+		n := entrySize(list)
+		if !r.append(ctx, &orchv1.WebhookDeliveryBatch{Deliveries: list[:n]}) {
+			break
+		}
+		list = list[n:]
+	}
+	return list
 }
 
 // retry keeps entries of refusals for the next flush. An entry that reached the journal all the same is stored once, by

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -45,12 +46,17 @@ func (c *connection) tail(cmd *cobra.Command, s *remote.Server, path string, cri
 		},
 		read: func(text json.RawMessage) (string, time.Time, string, error) {
 			d, err := remote.Decode[delivery](text)
-			row := deliveryRow(d)
-			line := fmt.Sprintf("%-24s  %s     %s", row[1], row[2], cell(row[6], cmd.OutOrStdout()))
-			if d.Status >= http.StatusBadRequest {
-				line = colored(cmd.OutOrStdout(), red, line)
-			}
-			return d.ID, d.Received, line, err
+			return d.ID, d.Received, deliveryLine(d, cmd.OutOrStdout()), err
 		},
 	})
+}
+
+// deliveryLine is the line of a delivery that a command follows.
+func deliveryLine(d delivery, out io.Writer) string {
+	row := deliveryRow(d)
+	line := fmt.Sprintf("%-24s  %s     %s", row[1], row[2], cell(row[6], out))
+	if d.Status >= http.StatusBadRequest {
+		line = colored(out, red, line)
+	}
+	return line
 }
