@@ -21,7 +21,7 @@ type Settings struct {
 	Key           string `env:"ORCH_NATS_KEY" desc:"The path of the key (PEM) of ORCH_NATS_CERT."`
 	Shards        int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects over which events are distributed; the same in all services."`
 	Replicas      int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that store each stream: 1, or 3 in a cluster."`
-	BucketBytes   int64  `env:"ORCH_NATS_BUCKET_BYTES" envDefault:"0" desc:"The size in bytes of each bucket of the broker (directory, webhooks, sessions); existing buckets get it at the start. 0 keeps their size, and a new bucket gets 64 MiB."`
+	BucketBytes   int64  `env:"ORCH_NATS_BUCKET_BYTES" envDefault:"0" desc:"The size in bytes of each bucket of the broker (directory, webhooks, sessions, maintenance); existing buckets get it at the start. 0 keeps their size, and a new bucket gets 64 MiB."`
 	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before fsync: a power failure then loses acknowledged events."`
 }
 

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/tlsfiles"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/hooksproxy"
+	"github.com/orch-project/orch/services/gateway/internal/maintenance"
 )
 
 // openTimeout bounds the wait for the broker when New opens the directory.
@@ -36,6 +39,22 @@ func (g *Gateway) openDirectory() error {
 	}
 	g.directory = directory.New(directory.Options{Bucket: bucket, Log: g.log})
 	return nil
+}
+
+// openMaintenance reads whether the server is in maintenance, so that no request precedes the answer.
+func (g *Gateway) openMaintenance() error {
+	var bucket *broker.KV
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	if g.deps.Broker != nil {
+		var err error
+		if bucket, err = g.deps.Broker.KeyValue(ctx, maintenance.Bucket, broker.KVConfig{Description: "maintenance of the server"}); err != nil {
+			return fmt.Errorf("open the maintenance: %w", err)
+		}
+	}
+	g.maintenance = maintenance.New(bucket, clock.System{})
+	orchv1.RegisterMaintenanceServiceServer(g.infoService, g.maintenance)
+	return g.maintenance.Load(ctx)
 }
 
 // connect dials the services that run in other processes.

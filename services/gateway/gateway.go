@@ -39,6 +39,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/authz"
+	"github.com/orch-project/orch/services/gateway/internal/maintenance"
 	"github.com/orch-project/orch/services/gateway/internal/refusals"
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/serverinfo"
@@ -89,6 +90,7 @@ type Gateway struct {
 	authorizer  *authz.Authorizer
 	mode        authn.Mode
 	directory   *directory.Directory // Nil without a broker.
+	maintenance *maintenance.Switch
 	infoService *rpc.Local
 	caller      rpc.Caller
 	api         *transcode.Transcoder
@@ -185,6 +187,9 @@ func (g *Gateway) build() error {
 		Tenants:    g.mode == authn.ByKey,
 		Ready:      g.Ready,
 	})
+	if err := g.openMaintenance(); err != nil {
+		return err
+	}
 	g.openEventQuota()
 	g.denied = refusals.New(refusals.Options{Broker: g.deps.Broker, Vocabulary: g.cfg.Vocabulary, Log: g.log})
 	g.authorizer = authz.New(authz.Options{
@@ -220,11 +225,14 @@ func (g *Gateway) build() error {
 	return nil
 }
 
-// callerOf returns the caller that serves the gateway's own rpcs in this process.
+// callerOf returns the caller that serves an rpc: this process for the gateway's own, which a maintenance does not refuse.
 func (g *Gateway) callerOf(method string) rpc.Caller {
-	switch {
-	case g.infoService.Has(method):
+	if g.infoService.Has(method) {
 		return g.infoService
+	}
+	switch refusing := g.maintenance.Refusing(); {
+	case refusing != nil:
+		return refusing
 	case method == orchv1.EventService_CreateEvents_FullMethodName:
 		return recorder{limitedEvents{g.caller, g.events}, g.denied}
 	}

@@ -62,7 +62,7 @@ func (g *Gateway) awaitReady(ctx context.Context) {
 	}
 }
 
-// follow keeps the directory, the dashboard's sessions and the refusals current until the returned function is called. It
+// follow keeps the directory, the maintenance, the dashboard's sessions and the refusals current until the returned function is called. It
 // outlives ctx, so that requests which drain are still authorized.
 func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -74,6 +74,11 @@ func (g *Gateway) follow(ctx context.Context) (stop func()) {
 			}
 		})
 	}
+	followers.Go(func() {
+		if err := g.maintenance.Run(ctx); err != nil {
+			g.log.WarnContext(ctx, "failed to follow the maintenance", "error", err)
+		}
+	})
 	followers.Go(func() {
 		if err := g.sessions.Run(ctx); err != nil {
 			g.log.WarnContext(ctx, "failed to follow the sessions of the dashboard", "error", err)

@@ -212,6 +212,7 @@ func TestUsersOfNATSDoNothingElse(t *testing.T) {
 	all := []string{"gateway", "hooks", "orchestration"}
 	for subject, users := range map[string][]string{
 		"$KV.sessions.x":                           {"hooks", "orchestration"},
+		"$KV.maintenance.x":                        {"hooks", "orchestration"},
 		"$KV.directory.account.x":                  {"gateway", "hooks"},
 		"$KV.webhooks.x":                           {"gateway", "hooks"},
 		"dlq.EVENTS.x":                             {"gateway", "hooks"},

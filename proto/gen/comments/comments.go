@@ -3651,6 +3651,26 @@ func Of(fullName string) string {
 		return "LogSort is the order of log lines."
 	case "orch.v1.LostRunAction":
 		return "LostRunAction states what happens to a flow run that the server takes for lost."
+	case "orch.v1.Maintenance":
+		return "Maintenance is the state of the server's maintenance."
+	case "orch.v1.Maintenance.enabled":
+		return "Whether the server is in maintenance."
+	case "orch.v1.Maintenance.reason":
+		return "Reason that clients and operators read; empty without one."
+	case "orch.v1.Maintenance.since":
+		return "Time at which the maintenance began, in UTC; null while there is none."
+	case "orch.v1.MaintenanceService":
+		return "Maintenance makes every gateway refuse API requests until its end, so that clients wait."
+	case "orch.v1.MaintenanceService.ReadMaintenance":
+		return "Read the maintenance. Returns whether the server is in maintenance, since when and why."
+	case "orch.v1.MaintenanceService.UpdateMaintenance":
+		return "Begin or end the maintenance. During it every gateway answers API requests with 503, a Retry-After and \"Prefect-Maintenance: true\"; webhooks are accepted."
+	case "orch.v1.MaintenanceUpdate":
+		return "MaintenanceUpdate begins or ends the maintenance."
+	case "orch.v1.MaintenanceUpdate.enabled":
+		return "Whether the server is in maintenance."
+	case "orch.v1.MaintenanceUpdate.reason":
+		return "Reason that clients and operators read; default empty; at most 500 characters."
 	case "orch.v1.MetricName":
 		return "MetricName is a metric of flow runs."
 	case "orch.v1.MetricOperator":

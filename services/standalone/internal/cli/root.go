@@ -23,7 +23,7 @@ func New(version string) *cobra.Command {
 	addGroup(root, "data", "Data:", artifactCommand(version), variableCommand(version), blockCommand(version))
 	addGroup(root, "access", "Access:", loginCommand(version), logoutCommand(), whoamiCommand(version), profileCommand(), workspaceCommand(version),
 		userCommand(version), roleCommand(version), teamCommand(version), serviceAccountCommand(version), apiKeyCommand(version), quotaCommand(version))
-	addGroup(root, "server", "The server:", serverCommand(version), statusCommand(version), infraCommand(), deadLettersCommand(version), retentionCommand(version),
+	addGroup(root, "server", "The server:", serverCommand(version), statusCommand(version), infraCommand(), maintenanceCommand(version), deadLettersCommand(version), retentionCommand(version),
 		backupCommand(), restoreCommand(), doctorCommand(), upgradeCommand(), vocabularyCommand(), adminCommand(), exportCommand(), importCommand())
 	addGroup(root, "more", "More:", openapiCommand(), manCommand(version), versionCommand(version))
 	root.SetHelpCommandGroupID("more")
