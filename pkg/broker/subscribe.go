@@ -48,7 +48,7 @@ func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...Subscr
 			if meta.Sequence.Stream > next && s.missed != nil {
 				s.missed()
 			}
-			next = meta.Sequence.Stream + 1
+			next = max(next, meta.Sequence.Stream+1)
 		}
 		if msg.Headers().Get(headerRetryFor) != "" {
 			return // The feed has delivered the event when it was first published.
@@ -84,20 +84,24 @@ func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...Subscr
 }
 
 // subscribeFromNow starts at a sequence number rather than at "new": after a reconnection before the first event, "new"
-// would mean the time of the reconnection. It returns that number too.
+// would mean the time of the reconnection. It also returns the first number from which on no frame may be missed: frames that left the
+// stream while the consumer was created precede the subscription.
 func (c *Conn) subscribeFromNow(ctx context.Context) (jetstream.Consumer, uint64, error) {
 	stream, err := c.js.Stream(ctx, StreamEvents)
 	if err != nil {
 		return nil, 0, err
 	}
-	next := stream.CachedInfo().State.LastSeq + 1
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       next,
+		OptStartSeq:       stream.CachedInfo().State.LastSeq + 1,
 		InactiveThreshold: subscriptionThreshold,
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("creating an ordered consumer: %w", err)
 	}
-	return consumer, next, nil
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the end of the stream: %w", err)
+	}
+	return consumer, info.State.LastSeq + 1, nil
 }

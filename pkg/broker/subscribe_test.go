@@ -2,9 +2,11 @@ package broker
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/embeddednats"
@@ -46,4 +48,34 @@ func TestSubscribersLearnOfGaps(t *testing.T) {
 	require.Equal(t, "two", <-seen)
 	cancel()
 	require.NoError(t, <-done)
+}
+
+// A frame that all consumers have processed leaves the stream. If that happens before a subscription has begun, it is no gap.
+func TestFramesBeforeASubscriptionAreNoGap(t *testing.T) {
+	t.Parallel()
+	c := connectTo(t, Config{InProcess: testkit.StartNATS(t, embeddednats.Options{})})
+	stream, err := c.js.Stream(t.Context(), StreamEvents)
+	require.NoError(t, err)
+	other, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, DeliverPolicy: jetstream.DeliverNewPolicy})
+	require.NoError(t, err)
+	processing, err := other.Consume(func(msg jetstream.Msg) { _ = msg.Ack() }) // Without it the frame is delivered again.
+	require.NoError(t, err)
+	defer processing.Stop()
+	published, stop := context.WithCancel(t.Context())
+	var publishers sync.WaitGroup
+	for range 8 {
+		publishers.Go(func() {
+			for published.Err() == nil {
+				_ = c.Publisher().Publish(published, testEvent()) // The last one is interrupted.
+			}
+		})
+	}
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		gaps := 0
+		require.NoError(t, c.Subscribe(ctx, func(Event) { cancel() }, OnGap(func() { gaps++ })))
+		require.Zero(t, gaps)
+	}
+	stop()
+	publishers.Wait()
 }
