@@ -51,6 +51,9 @@ func (s *server) walkRoot() {
 	require.Nil(t, s.visit(200, "GET /admin/storage", "").at("default_result_storage_block_id"))
 	s.ask("PUT /admin/storage", `{"default_result_storage_block_id": "`+uuid.NewString()+`"}`)
 	s.visit(204, "DELETE /admin/storage", "")
+	require.Equal(t, false, s.visit(200, "GET /admin/maintenance", "").at("enabled"))
+	require.Equal(t, false, s.visit(200, "PUT /admin/maintenance", `{"enabled": false}`).at("enabled"))
+	s.visit(422, "PUT /admin/maintenance", `{"enabled": "soon"}`)
 }
 
 // walkDeadLetters calls the dead letter operations on a server without failures: the list is empty, and every id is
