@@ -24,7 +24,9 @@ func (d *domain) refuseArrays(collection query.Collection, one, other string) (m
 		Keys: bson.D{{Key: one, Value: 1}, {Key: other, Value: 1}}, Options: options.Index().SetName(name),
 	})
 	require.NoError(d.t, err)
-	return func() { require.NoError(d.t, indexes.DropOne(d.t.Context(), name)) }
+	return func() { // A server that builds another index of the collection refuses it.
+		eventually(d.t, func() bool { return indexes.DropOne(d.t.Context(), name) == nil }, "the index is dropped")
+	}
 }
 
 func thing(id string, related ...string) *orchv1.Event {
