@@ -56,11 +56,15 @@ func TestFramesBeforeASubscriptionAreNoGap(t *testing.T) {
 	c := connectTo(t, Config{InProcess: testkit.StartNATS(t, embeddednats.Options{})})
 	stream, err := c.js.Stream(t.Context(), StreamEvents)
 	require.NoError(t, err)
-	other, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, DeliverPolicy: jetstream.DeliverNewPolicy})
-	require.NoError(t, err)
-	processing, err := other.Consume(func(msg jetstream.Msg) { _ = msg.Ack() }) // Without it the frame is delivered again.
-	require.NoError(t, err)
-	defer processing.Stop()
+	consumers := stream.ConsumerNames(t.Context())
+	for name := range consumers.Name() {
+		consumer, err := stream.Consumer(t.Context(), name)
+		require.NoError(t, err)
+		processing, err := consumer.Consume(func(msg jetstream.Msg) { _ = msg.Ack() }) // Without it the frame is delivered again.
+		require.NoError(t, err)
+		defer processing.Stop()
+	}
+	require.NoError(t, consumers.Err())
 	published, stop := context.WithCancel(t.Context())
 	var publishers sync.WaitGroup
 	for range 8 {
