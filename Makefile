@@ -445,11 +445,11 @@ MONGODB_URI ?= $(ORCH_TEST_MONGODB_URI)
 
 .PHONY: e2e-mongo
 e2e-mongo: ## run the tests of both stores against MONGODB_URI, a replica set of MongoDB 6.0 or later; without it against the embedded store
-	@ORCH_TEST_MONGODB_URI='$(MONGODB_URI)' tools/test-stores $(MONGOFLAGS) $(TESTFLAGS)
+	@ORCH_TEST_MONGODB_URI='$(MONGODB_URI)' tools/test-stores $(TESTFLAGS)
 
 .PHONY: test-mongo
 test-mongo: ## start a MongoDB server for the short form of e2e-mongo: mongod of ORCH_TEST_MONGOD or of PATH; it is skipped if there is none
-	go run ./test/withmongod $(MAKE) e2e-mongo MONGOFLAGS=-short
+	go run ./test/withmongod $(MAKE) e2e-mongo TESTFLAGS='-short $(TESTFLAGS)'
 
 .PHONY: test-oracle
 test-oracle: $(VENV)/oracle ## compare the embedded store with SecantusDB on random documents, filters, sorts and updates

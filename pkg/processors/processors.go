@@ -18,7 +18,8 @@ const (
 	enough = 8
 )
 
-// count is Go's number of threads at the start: that of the processors, or less if GOMAXPROCS or the limit of a container says so.
+// count is the number of threads that Go has at the start. It equals the number of processors, unless GOMAXPROCS or the limit of a container
+// sets another one.
 var count = runtime.GOMAXPROCS(0)
 
 // Count returns the number of processors that the process may use.

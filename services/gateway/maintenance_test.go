@@ -14,7 +14,8 @@ import (
 	"github.com/orch-project/orch/services/gateway"
 )
 
-// Every gateway refuses API requests during a maintenance, also one that starts meanwhile. Webhooks, health and the maintenance itself are served.
+// Every gateway refuses API requests during a maintenance, and so does a gateway that starts meanwhile. Webhooks, health and the switch are
+// served.
 func TestMaintenance(t *testing.T) {
 	t.Parallel()
 	accepted := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })

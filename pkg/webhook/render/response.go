@@ -18,7 +18,7 @@ import (
 // ErrResponse is wrapped when the response of a webhook does not compile or render, or when it is too large. It wraps the engine's error.
 var ErrResponse = errors.New("response cannot be rendered")
 
-// The bounds of a response. Sizes are those of a template and of what it renders, in bytes.
+// The bounds of a response. A size in bytes bounds a template, and also the text that it renders.
 const (
 	MaxResponseHeaders = 10
 	maxHeaderName      = 100
@@ -26,11 +26,11 @@ const (
 	MaxResponseBody    = 16 << 10
 )
 
-// responseStatuses are those that a response may have. Senders retry or disable a webhook after others, although its event is stored.
+// responseStatuses lists the statuses that a response may have. Senders retry or disable a webhook after others, although its event is stored.
 var responseStatuses = []int64{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}
 
 // reservedHeaders are the headers, and with a final hyphen the beginnings of headers, that a response may not set. The first group frames
-// the message. The second one makes browsers change what they know of the origin, which senders share with API and dashboard.
+// the message. The second group changes what browsers store about the origin, which senders share with API and dashboard.
 var reservedHeaders = []string{
 	"connection", "content-encoding", "content-length", "date", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "proxy-",
 

@@ -27,7 +27,7 @@ import (
 const (
 	// Bucket is the name of the broker's bucket.
 	Bucket = "maintenance"
-	// key is that of the only value.
+	// key is the key of the bucket's only value.
 	key = "state"
 	// retryAfter is how many seconds clients wait between two requests.
 	retryAfter = "5"
@@ -44,7 +44,7 @@ type Switch struct {
 
 	mu    sync.Mutex
 	state *orchv1.Maintenance
-	// revision is that of the state in the bucket.
+	// revision is the revision of the state in the bucket.
 	revision uint64
 }
 

@@ -18,12 +18,11 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 const (
-	// deliveryOverlap is how much later than others a delivery may reach the log: the last refusal of a group waits for a minute.
-	deliveryOverlap = 2 * time.Minute
 	// deliveryReorder is how much later than others a delivery reaches the log when nothing is wrong.
 	deliveryReorder = time.Second
 	// deliveryRescan is the time between two reads of the whole overlap.
@@ -58,7 +57,7 @@ type deliveryPosition struct {
 	rescan bool                    // Something was stored since the last read of the overlap.
 }
 
-// deliveriesOut sends a listener the deliveries that arrive, and with a time those that arrived since then.
+// deliveriesOut sends a listener the deliveries that arrive. A time in the first message adds the deliveries since that time.
 func (s *Server) deliveriesOut(ctx context.Context, k *socket) closeReason {
 	l, end := s.newListener(ctx, k)
 	if !end.ok() {
@@ -204,14 +203,14 @@ func (l *listener) rescan(ctx context.Context) closeReason {
 			continue
 		}
 		p.rescan = false
-		if end := l.read(ctx, webhook, deliveryOverlap); !end.ok() {
+		if end := l.read(ctx, webhook, deliverylog.MaxDelay); !end.ok() {
 			return end
 		}
 	}
 	return closeReason{}
 }
 
-// read sends the deliveries of a webhook that arrived at most overlap before the position, except those that the client has.
+// read sends the deliveries of a webhook that arrived at most overlap before the position. It leaves out deliveries that the client has.
 func (l *listener) read(ctx context.Context, webhook uuid.UUID, overlap time.Duration) closeReason {
 	p := l.positions[webhook]
 	if p == nil {
@@ -285,7 +284,7 @@ func (l *listener) send(ctx context.Context, p *deliveryPosition, d *orchv1.Webh
 func (l *listener) remember(p *deliveryPosition, id uuid.UUID, received time.Time) {
 	if len(p.shown) > 0 && l.shown >= maxDeliveriesShown/2 {
 		for old, at := range p.shown {
-			if at.Before(p.last.Add(-deliveryOverlap)) {
+			if at.Before(p.last.Add(-deliverylog.MaxDelay)) {
 				delete(p.shown, old)
 				l.shown--
 			}

@@ -123,7 +123,7 @@ func TestListeners(t *testing.T) {
 	l.add(ws, webhook)
 	require.True(t, l.Has(own))
 	require.False(t, l.Has(sibling))
-	now.Advance(listenerTimeout)
+	now.Advance(deliverylog.ListenerTimeout)
 	require.False(t, l.Has(own))
 	l.add(ws, uuid.Nil)
 	require.True(t, l.Has(own))

@@ -11,12 +11,11 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/feeds"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 const (
-	// listenerTimeout is the time for which a webhook has a listener after its last message, so that one that connects again misses nothing.
-	listenerTimeout = 15 * time.Minute
 	// learningTime is the time after a start in which every webhook counts as one with a listener: gateways report the listeners within it.
 	learningTime = 2 * feeds.ListenerInterval
 	// maxListeners bounds the webhooks and workspaces with a listener. Further ones have the delivery log without its wait.
@@ -67,7 +66,7 @@ func (l *Listeners) add(workspace, webhook uuid.UUID) {
 	now := l.clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.until[key]; !known && len(l.until) >= maxListeners {
+	if _, listed := l.until[key]; !listed && len(l.until) >= maxListeners {
 		for id, until := range l.until {
 			if now.After(until) {
 				delete(l.until, id)
@@ -77,7 +76,7 @@ func (l *Listeners) add(workspace, webhook uuid.UUID) {
 			return
 		}
 	}
-	l.until[key] = now.Add(listenerTimeout)
+	l.until[key] = now.Add(deliverylog.ListenerTimeout)
 }
 
 // Has reports whether somebody listens to the deliveries of a webhook.

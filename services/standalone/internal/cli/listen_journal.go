@@ -14,13 +14,10 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/atomicfile"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 )
 
 const (
-	// listenOverlap is how much later than others a delivery may reach the log: listening resumes so much before the last one.
-	listenOverlap = 2 * time.Minute
-	// listenResume is for how long a command that was killed continues when it is started again.
-	listenResume = 15 * time.Minute
 	// maxListenLines is the number of new lines after which a journal is written again without those that are no longer needed.
 	maxListenLines = 4096
 	// beginning stands for the id in the line with the time at which the first command began.
@@ -71,7 +68,7 @@ func (j *listenJournal) load(now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("read the journal of deliveries: %w", err)
 	}
-	if now.Sub(info.ModTime()) >= listenResume {
+	if now.Sub(info.ModTime()) >= deliverylog.ListenerTimeout {
 		return nil
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -80,12 +77,11 @@ func (j *listenJournal) load(now time.Time) error {
 		if !ok || err != nil {
 			continue // The end of a line may be missing.
 		}
-		switch {
-		case id != beginning:
-			j.taken[id], j.last = received, latest(j.last, received)
-		default:
+		if id == beginning {
 			j.begin = received
+			continue
 		}
+		j.taken[id], j.last = received, latest(j.last, received)
 	}
 	return nil
 }
@@ -97,7 +93,7 @@ func (j *listenJournal) rewrite() error {
 		fmt.Fprintf(&text, "%s %s\n", j.begin.Format(time.RFC3339Nano), beginning)
 	}
 	for id, at := range j.taken {
-		if at.Before(j.last.Add(-listenOverlap)) {
+		if at.Before(j.last.Add(-deliverylog.MaxDelay)) {
 			delete(j.taken, id)
 			continue
 		}
@@ -132,7 +128,7 @@ func (j *listenJournal) resume() *time.Time {
 		return nil
 	}
 	at := j.begin
-	if overlap := j.last.Add(-listenOverlap); overlap.After(at) {
+	if overlap := j.last.Add(-deliverylog.MaxDelay); overlap.After(at) {
 		at = overlap
 	}
 	return &at

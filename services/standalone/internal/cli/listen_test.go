@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 )
 
 func openJournal(t *testing.T, since time.Duration, now time.Time) *listenJournal {
@@ -55,7 +57,7 @@ func TestListenJournalsOfYesterdayAreForgotten(t *testing.T) {
 	j := openJournal(t, time.Minute, now)
 	require.NoError(t, j.done("a", now))
 	require.NoError(t, j.file.Close())
-	require.NoError(t, os.Chtimes(j.path, now, now.Add(-listenResume)))
+	require.NoError(t, os.Chtimes(j.path, now, now.Add(-deliverylog.ListenerTimeout)))
 	j = openJournal(t, 0, now)
 	require.Nil(t, j.resume())
 	require.False(t, j.has("a"))
@@ -72,7 +74,7 @@ func TestListenJournalsStaySmall(t *testing.T) {
 	}
 	text, err := os.ReadFile(j.path)
 	require.NoError(t, err)
-	require.LessOrEqual(t, strings.Count(string(text), "\n"), maxListenLines+int(listenOverlap/(100*time.Millisecond))+2)
+	require.LessOrEqual(t, strings.Count(string(text), "\n"), maxListenLines+int(deliverylog.MaxDelay/(100*time.Millisecond))+2)
 	require.True(t, j.has(fmt.Sprint(3*maxListenLines-1)))
 	require.NoError(t, j.close(true))
 }

@@ -29,7 +29,7 @@ func (s *Server) Socket(ctx context.Context, path string) (*Socket, error) {
 		HTTPClient: s.Client, HTTPHeader: http.Header{"User-Agent": {s.Agent}}, Subprotocols: []string{"orch"},
 	})
 	switch {
-	case err != nil && response != nil && response.StatusCode < http.StatusInternalServerError:
+	case err != nil && response != nil && response.StatusCode < http.StatusInternalServerError && response.StatusCode != http.StatusTooManyRequests:
 		return nil, fmt.Errorf("%w: %w", ErrDenied, newError(response.StatusCode, nil))
 	case err != nil:
 		return nil, s.unreachable(err)

@@ -14,7 +14,7 @@ type statusView struct {
 	Ready       bool
 	Operator    bool // The reader administers the server. Others see neither addresses nor parts.
 	Reason      string
-	DeadLetters string // The link to them, empty for those who do not administer the server.
+	DeadLetters string // The link to the page of dead letters.
 	// Failing are the parts that do not work; Working are the names of the others.
 	Failing                []run.Item
 	WorkingTitle           string
@@ -40,7 +40,7 @@ func statusPage(server Server) page.Page {
 			events := apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{"limit": 1, "total_limit": mostCounted + 1}})
 			_ = r.Call(flows, webhooks, events) // The health of the parts explains a failure.
 			v := statusView{
-				Ready: true, Operator: r.Allowed(readDeadLetters), Server: r.Server,
+				Ready: true, Operator: r.Allowed(readDeadLetters), DeadLetters: r.To("dead-letters"), Server: r.Server,
 				APIVersion: vocabulary.APIVersion, Vocabulary: r.Server.Vocabulary.String(),
 				Tiles: []tile{
 					{"Flows", total(flows.Err(), flows.Result().GetCount()), r.To("flows"), "pending"},
@@ -54,7 +54,6 @@ func statusPage(server Server) page.Page {
 				v.Ready, title = false, "Not ready"
 			}
 			if v.Operator {
-				v.DeadLetters = r.To("dead-letters")
 				for _, part := range server.Parts() {
 					if part.OK {
 						v.Working = append(v.Working, part.Name)
