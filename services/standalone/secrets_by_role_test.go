@@ -2,12 +2,14 @@ package standalone_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,17 +20,43 @@ import (
 
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/access/accesstest"
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/embeddednats"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
 // guarded are objects with secrets, and what they contain.
 type guarded struct {
 	// paths has the value of the variables of each path that begins so; the longest beginning counts.
 	paths map[string]string
-	// secrets are never in an answer; addresses and blocks only in those to callers with the scope.
-	secrets           []string
-	addresses, blocks string
+	// secrets are never in an answer.
+	secrets []string
+	// scoped are texts by the scope that a caller needs to see them.
+	scoped map[string]string
 	// rows are texts of the objects that only members of the workspace see.
 	rows []string
+}
+
+// deadLetterReason is the reason of a dead letter, which operators see.
+const deadLetterReason = "canary-dead-letter"
+
+// withDeadLetter returns a data directory with a dead letter of the default workspace.
+func withDeadLetter(t *testing.T) string {
+	t.Helper()
+	path := t.TempDir()
+	dir, err := datadir.Open(path, vocabulary.Orch)
+	require.NoError(t, err)
+	nats, err := embeddednats.Start(embeddednats.Options{Dir: dir.NATS()})
+	require.NoError(t, err)
+	conn, err := broker.Connect(t.Context(), broker.Config{InProcess: nats})
+	require.NoError(t, err)
+	refused := &broker.Event{ID: uuid.New(), Source: "test", Type: "canary-row", Workspace: request.DefaultWorkspace}
+	require.NoError(t, conn.DeadLetterEvent(t.Context(), broker.DurableAutomations, refused, 1, errors.New(deadLetterReason)))
+	conn.Close()
+	require.NoError(t, nats.Close())
+	return path
 }
 
 // guard makes objects with secrets in the default account.
@@ -67,7 +95,7 @@ func (h *hosted) guard() guarded {
 			"/accounts/{account_id}/account_memberships/": at(member, "id"), "/accounts/{account_id}/account_roles/": access.AccountMember,
 			"/accounts/{account_id}/bots/": at(bot, "id"), "/accounts/{account_id}/teams/": none,
 			"/accounts/{account_id}/workspace_roles/": access.WorkspaceViewer, "/accounts/{account_id}/workspaces/": strings.TrimPrefix(workspacePath, accountPath+"/workspaces/"),
-			"/admin/": none, "/artifacts/": none, "/automations/": automation, "/automations/related-to/": "orch.deployment." + deployment,
+			"/admin/": none, "/admin/dead_letters/": "1", "/artifacts/": none, "/automations/": automation, "/automations/related-to/": "orch.deployment." + deployment,
 			"/automations/owned-by/": "orch.deployment." + deployment, "/block_documents/": document,
 			"/block_schemas/": schema, "/block_types/": kind, "/block_types/slug/": "vault", "/bot_access/": none,
 			"/collections/": "aggregate-worker-metadata", "/concurrency_limits/": none, "/deployments/": deployment, "/events/": "canary-row",
@@ -75,8 +103,11 @@ func (h *hosted) guard() guarded {
 			"/team_access/": none, "/ui/": none, "/user_access/": none, "/users/": at(member, "user_id"), "/v2/concurrency_limits/": none,
 			"/variables/": variable, "/webhooks/": at(hook, "id"), "/work_pools/": "canary-pool", "/work_queues/": none,
 		},
-		secrets:   []string{"canary-signing-secret", "canary-verify-token", at(bot, "api_key", "key"), at(member, "api_key", "key"), h.owner},
-		addresses: at(hook, "slug"), blocks: "canary-block",
+		secrets: []string{"canary-signing-secret", "canary-verify-token", at(bot, "api_key", "key"), at(member, "api_key", "key"), h.owner},
+		scoped: map[string]string{
+			"read_block_secrets": "canary-block", "read_webhook_addresses": at(hook, "slug"), "administer_server": deadLetterReason,
+			"see_audit_events": "orch-cloud.service-account.created",
+		},
 		rows: []string{"canary-value", "canary_variable", "canary-row", "canary-pool", document, automation, deployment, run, variable, at(hook, "id"), at(bot, "id"), at(member, "id")},
 	}
 }
@@ -105,18 +136,27 @@ type reader struct {
 	prefix string
 }
 
-// check fails if a text shows a reader what only others see, and returns how many secrets it shows to those who may. asked is what the
+// path returns the path of a route for the reader: routes of a workspace have a prefix.
+func (r reader) path(route string) string {
+	for _, prefix := range []string{"/accounts/", "/users/", "/me", "/admin/"} {
+		if strings.HasPrefix(route, prefix) {
+			return route
+		}
+	}
+	return r.prefix + route
+}
+
+// check fails if a text shows a reader what only others see, and returns the scopes of the texts that it shows. asked is what the
 // reader sent, which an answer may repeat.
-func (g guarded) check(t *testing.T, who reader, asked, text string) (shown int) {
+func (g guarded) check(t *testing.T, who reader, asked, text string) (shown []string) {
 	t.Helper()
 	for _, secret := range g.secrets {
 		require.NotContains(t, text, secret, "%s: %s", who.name, asked)
 	}
-	if !who.scopes.Has("read_block_secrets") {
-		require.NotContains(t, text, g.blocks, "%s: %s", who.name, asked)
-	}
-	if !who.scopes.Has("read_webhook_addresses") {
-		require.NotContains(t, text, g.addresses, "%s: %s", who.name, asked)
+	for scope, secret := range g.scoped {
+		if !who.scopes.Has(scope) {
+			require.NotContains(t, text, secret, "%s: %s", who.name, asked)
+		}
 	}
 	if who.foreign {
 		for _, row := range g.rows {
@@ -125,21 +165,25 @@ func (g guarded) check(t *testing.T, who reader, asked, text string) (shown int)
 			}
 		}
 	}
-	return strings.Count(text, g.blocks) + strings.Count(text, g.addresses)
+	for scope, secret := range g.scoped {
+		if strings.Contains(text, secret) {
+			shown = append(shown, scope)
+		}
+	}
+	return shown
 }
 
-// readRoutes asks every route that reads, and returns how many secrets the answers show.
-func (h *hosted) readRoutes(t *testing.T, g guarded, who reader) (shown int) {
+// readRoutes asks every route that reads, and returns the scopes of the texts that the answers show.
+func (h *hosted) readRoutes(t *testing.T, g guarded, who reader) []string {
 	t.Helper()
+	shown := map[string]bool{}
 	for _, r := range routes() {
 		if r.option.GetPublic() || !access.ReadOnly(r.option.GetScope()) && r.method != http.MethodGet {
 			continue
 		}
 		path, exists := g.fill(r, strings.TrimPrefix(accountPath, "/accounts/"))
 		require.True(t, exists, "%s %s: the table has no object for it", r.method, r.path)
-		if !strings.HasPrefix(path, "/accounts/") && !strings.HasPrefix(path, "/users/") && !strings.HasPrefix(path, "/me") {
-			path = who.prefix + path
-		}
+		path = who.path(path)
 		bodies := map[bool][]string{true: {"{}", `{"include_secrets": true}`}, false: {""}}[r.method != http.MethodGet]
 		for _, body := range bodies {
 			for _, query := range []string{"", "?include_secrets=true"} {
@@ -147,14 +191,16 @@ func (h *hosted) readRoutes(t *testing.T, g guarded, who reader) (shown int) {
 				if who.foreign {
 					require.Contains(t, []int{200, 401, 403, 404, 422}, got.status, "%s: %s %s: %s", who.name, r.method, path, got.body)
 				}
-				if strings.HasPrefix(r.path, "/admin/dead_letters") {
+				if strings.HasPrefix(r.path, "/admin/dead_letters") && !who.scopes.Has("administer_server") {
 					require.Contains(t, []int{401, 403, 404}, got.status, "%s: %s %s: %s", who.name, r.method, path, got.body)
 				}
-				shown += g.check(t, who, r.method+" "+path+query, got.body)
+				for _, scope := range g.check(t, who, r.method+" "+path+query, got.body) {
+					shown[scope] = true
+				}
 			}
 		}
 	}
-	return shown
+	return slices.Sorted(maps.Keys(shown))
 }
 
 // writeRoutes asks every route that writes, without a valid body for most: its answer is an echo, an error or the object. Strangers change
@@ -167,9 +213,7 @@ func (h *hosted) writeRoutes(t *testing.T, g guarded, who reader) {
 		}
 		path, exists := g.fill(r, strings.TrimPrefix(accountPath, "/accounts/"))
 		require.True(t, exists, "%s %s: the table has no object for it", r.method, r.path)
-		if !strings.HasPrefix(path, "/accounts/") && !strings.HasPrefix(path, "/users/") && !strings.HasPrefix(path, "/me") {
-			path = who.prefix + path
-		}
+		path = who.path(path)
 		got := h.do(who.key, r.method, path, "{}")
 		require.Less(t, got.status, http.StatusInternalServerError, "%s: %s %s: %s", who.name, r.method, path, got.body)
 		if who.foreign && strings.HasPrefix(path, accountPath+"/") {
@@ -217,18 +261,18 @@ func (h *hosted) pages(key string) (paths []string, kinds map[string]int) {
 }
 
 // listen reads a socket of past and new messages until one that has the text, or until the server closes it. Everything is checked.
-func (h *hosted) listen(t *testing.T, g guarded, who reader, path, filter, last string, write func()) (shown int) {
+func (h *hosted) listen(t *testing.T, g guarded, who reader, path, filter, last string, write func()) {
 	t.Helper()
 	conn, status := h.dialSocket(who.prefix+path, "")
 	if status != http.StatusSwitchingProtocols {
-		return 0
+		return
 	}
 	conn.SetReadLimit(-1)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for _, message := range []string{fmt.Sprintf(`{"type":"auth","token":%q}`, who.key), filter} {
 		if conn.Write(ctx, websocket.MessageText, []byte(message)) != nil {
-			return 0
+			return
 		}
 	}
 	writing, stop := context.WithCancel(ctx)
@@ -246,11 +290,11 @@ func (h *hosted) listen(t *testing.T, g guarded, who reader, path, filter, last 
 		_, text, err := conn.Read(ctx)
 		if err != nil {
 			require.NotEqual(t, websocket.StatusCode(-1), websocket.CloseStatus(err), "%s: %s: %v", who.name, path, err)
-			return shown
+			return
 		}
-		shown += g.check(t, who, path+filter, string(text))
+		g.check(t, who, path+filter, string(text))
 		if strings.Contains(string(text), last) {
-			return shown
+			return
 		}
 	}
 }
@@ -275,11 +319,11 @@ func (h *hosted) listenToAll(t *testing.T, g guarded, who reader, writer string)
 }
 
 // TestSecretsByRole asks every route, every page and the sockets of events, logs and workers, about objects with secrets, as every
-// role and as strangers: no answer has a secret, block secrets and addresses of webhooks are in answers to callers with their scope
-// alone, and strangers see no row. A route of a new kind needs a row in the table.
+// role and as strangers: no answer has a secret; block secrets, addresses of webhooks, dead letters and audit events are in answers to
+// callers with their scope alone; and strangers see no row. A route of a new kind needs a row in the table.
 func TestSecretsByRole(t *testing.T) {
 	t.Parallel()
-	h := startHosted(t, "orch")
+	h := startHosted(t, "orch", "ORCH_DATA_DIR", withDeadLetter(t))
 	g := h.guard()
 	pages, kinds := h.pages(h.owner)
 	require.Greater(t, len(kinds), 40, "the links lead to the pages: %v", kinds)
@@ -288,14 +332,17 @@ func TestSecretsByRole(t *testing.T) {
 			g.check(t, who, path, h.page(who.key, path).body)
 		}
 	}
+	all := slices.Sorted(maps.Keys(g.scoped))
+	owner := reader{name: "the owner", key: h.owner, scopes: access.NewSet(all...), prefix: workspacePath}
+	require.Equal(t, all, h.readRoutes(t, g, owner), "the objects are those that the routes show")
 	var members []reader
 	for i, member := range accesstest.Members() {
 		who := reader{
 			name: member.Name, key: h.memberWith(fmt.Sprintf("reader-%d", i), member.AccountRole, member.WorkspaceRole),
 			scopes: member.Scopes, prefix: workspacePath,
 		}
-		may := member.Scopes.Has("read_block_secrets") || member.Scopes.Has("read_webhook_addresses")
-		require.Equal(t, may, h.readRoutes(t, g, who) > 0, "%s: the objects are those that the routes show", member.Name)
+		may := slices.DeleteFunc(slices.Clone(all), func(scope string) bool { return !member.Scopes.Has(scope) })
+		require.ElementsMatch(t, may, h.readRoutes(t, g, who), member.Name)
 		readPages(who, pages)
 		own, _ := h.pages(who.key)
 		readPages(who, own)
@@ -310,7 +357,7 @@ func TestSecretsByRole(t *testing.T) {
 		{name: "nobody", foreign: true},
 	}
 	for _, who := range strangers {
-		require.Zero(t, h.readRoutes(t, g, who), who.name)
+		require.Empty(t, h.readRoutes(t, g, who), who.name)
 		readPages(who, pages)
 		writer := who.key
 		if who.prefix == workspacePath {
