@@ -98,12 +98,42 @@ func endedRun() answers {
 		Message: "Task run failed\nTraceback (most recent call last):\n  File \"/srv/etl.py\", line 42, in fetch\n    raise " + hostile +
 			"\n  File \"/usr/lib/python3/site-packages/httpx.py\", line 7, in get\n    send()\nhttpx.ConnectError: " + hostile,
 	}}}
+	retried := graph.Nodes[0].GetId()
+	states := &orchv1.StateList{}
+	for i, state := range []orchv1.StateType{
+		orchv1.StateType_STATE_TYPE_PENDING, orchv1.StateType_STATE_TYPE_RUNNING, orchv1.StateType_STATE_TYPE_SCHEDULED,
+		orchv1.StateType_STATE_TYPE_RUNNING, orchv1.StateType_STATE_TYPE_FAILED,
+	} {
+		states.States = append(states.States, &orchv1.State{Id: someID, Type: state, Timestamp: at(day + time.Duration(19-4*i)*time.Second)})
+	}
+	completed := proto.CloneOf(run)
+	completed.Id, completed.Name = retried, "calm-otter"
+	completed.StateType, completed.StateName = orchv1.StateType_STATE_TYPE_COMPLETED.Enum(), proto.String("Completed")
 	maps.Copy(all, answers{
 		orchv1.FlowRunService_ReadFlowRun_FullMethodName:             run,
+		orchv1.FlowRunService_ReadFlowRuns_FullMethodName:            &orchv1.FlowRunList{FlowRuns: []*orchv1.FlowRun{run, completed}},
 		orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName: graph,
 		orchv1.LogService_ReadLogs_FullMethodName:                    logs,
+		orchv1.TaskRunService_ReadTaskRuns_FullMethodName:            &orchv1.TaskRunList{TaskRuns: []*orchv1.TaskRun{{Id: retried, RunCount: 2}}},
+		orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName:  states,
+		orchv1.EventService_ReadEvents_FullMethodName:                causedEvents(retried),
 	})
 	return all
+}
+
+// causedEvents are the events of an automation that a run triggered, and whose action started another run.
+func causedEvents(started string) *orchv1.EventPage {
+	events := &orchv1.EventPage{}
+	for _, name := range []string{"triggered", "action.triggered", "action.executed"} {
+		events.Events = append(events.Events, &orchv1.ReceivedEvent{
+			Id: someID, Event: "orch.automation." + name, Occurred: at(24 * time.Hour), Payload: []byte(`{"action_index": 0, "action_type": "run-deployment"}`),
+			Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": "orch.automation." + someID, "orch.resource.name": "clean up " + hostile}},
+			Related: []*orchv1.RelatedResource{{Labels: map[string]string{
+				"orch.resource.id": "orch.flow-run." + started, "orch.resource.role": "flow-run",
+			}}},
+		})
+	}
+	return events
 }
 
 // pausedRun are the answers for a run that waits for an input with fields of several kinds.

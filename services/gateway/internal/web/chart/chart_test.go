@@ -65,10 +65,11 @@ func TestHistogram(t *testing.T) {
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	require.True(t, chart.Ticks(nil, "none").Empty())
-	got := chart.Ticks([]chart.Tick{{Class: "failed", Title: hostile, Size: 9, Link: "/x"}, {Class: "completed", Size: -1}}, hostile)
+	got := chart.Ticks([]chart.Tick{{Class: "failed", Title: hostile, Size: 9, Link: "/x"}, {Class: "completed", Size: -1, Current: true}}, hostile)
 	wellFormed(t, got)
 	require.Equal(t, 2, strings.Count(got.Source(), "<rect"))
 	require.Contains(t, got.Source(), `height="20"><title>`)
+	require.Equal(t, 1, strings.Count(got.Source(), `class="c-completed current"`))
 }
 
 func TestTimeline(t *testing.T) {
@@ -87,4 +88,27 @@ func TestTimeline(t *testing.T) {
 	require.Contains(t, got.Source(), "1 idle time is cut")
 	require.Contains(t, got.Source(), "2 runs", "spans of one state that touch are merged")
 	require.Equal(t, 3, strings.Count(got.Source(), "<rect"))
+}
+
+func TestTimelineEndsWithTheRun(t *testing.T) {
+	t.Parallel()
+	lane := chart.Lane{Label: "load", Critical: true, Spans: []chart.Span{{From: now, To: now.Add(5 * time.Second), Class: "completed"}}}
+	got := chart.Timeline{Clock: clock, Lanes: []chart.Lane{lane}, From: now.Add(-time.Second), To: now.Add(9 * time.Second)}.Markup()
+	wellFormed(t, got)
+	require.Contains(t, got.Source(), `<span>2030-01-31 11:59:59</span><span>2030-01-31 12:00:09</span>`)
+	require.Contains(t, got.Source(), `<li class="critical">`)
+	require.Contains(t, got.Source(), "1 idle time is cut", "nothing ran in the last four seconds")
+}
+
+func TestTimelineAttempts(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	retried := chart.Span{From: now, To: at(30), Class: "completed", Title: "load", Attempts: []chart.Span{
+		{From: now, To: at(10), Class: "failed", Title: hostile}, {From: at(10), To: at(20), Class: "failed", Title: "2"}, {From: at(22), To: at(30), Class: "completed", Title: "3"},
+	}}
+	got := chart.Timeline{Clock: clock, Lanes: []chart.Lane{{Label: "load", Spans: []chart.Span{retried}}}}.Markup()
+	wellFormed(t, got)
+	require.Equal(t, 3, strings.Count(got.Source(), "<rect"), "attempts that touch stay apart")
+	require.Equal(t, 1, strings.Count(got.Source(), `<path class="wait"`))
+	require.NotContains(t, got.Source(), ">load</title>", "the attempts replace the run")
 }

@@ -13,6 +13,8 @@ type Tick struct {
 	// Size is the height from 0 to 1.
 	Size float64
 	Link string
+	// Current marks the run or delivery whose page shows the strip.
+	Current bool
 }
 
 // Ticks draws the latest runs or deliveries as a strip, oldest first. The label describes the strip in words.
@@ -29,7 +31,11 @@ func Ticks(ticks []Tick, label string) markup.Markup {
 		if t.Link != "" {
 			b.Raw(`<a tabindex="-1"`).Attr("href", t.Link).Raw(">") // A table has the same links for keyboards.
 		}
-		b.Raw(fmt.Sprintf(`<rect class="c-%s" x="%d" y="%s" width="%d" height="%s"><title>`, t.Class, i*width, number(height-h), width-1, number(h)))
+		class := t.Class
+		if t.Current {
+			class += " current"
+		}
+		b.Raw(fmt.Sprintf(`<rect class="c-%s" x="%d" y="%s" width="%d" height="%s"><title>`, class, i*width, number(height-h), width-1, number(h)))
 		b.Text(t.Title).Raw("</title></rect>")
 		if t.Link != "" {
 			b.Raw("</a>")

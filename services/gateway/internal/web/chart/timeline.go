@@ -15,6 +15,8 @@ type Span struct {
 	From, To time.Time
 	// Class is the lower-case state.
 	Class, Title string
+	// Attempts are the attempts of a run that had several, oldest first. A dotted line joins them.
+	Attempts []Span
 }
 
 // Lane is a line of a timeline: one run, or several of the same task.
@@ -24,13 +26,17 @@ type Lane struct {
 	Note string
 	// Spans are empty if no run of the lane began.
 	Spans []Span
+	// Critical marks a lane of the critical path.
+	Critical bool
 }
 
 // Timeline shows when runs ran. Idle times between them are cut.
 type Timeline struct {
-	Lanes   []Lane
-	Clock   show.Clock
-	Caption string
+	Lanes []Lane
+	// From and To are times that the axis contains. The zero time adds nothing.
+	From, To time.Time
+	Clock    show.Clock
+	Caption  string
 }
 
 const (
@@ -46,11 +52,15 @@ func (t Timeline) Markup() markup.Markup {
 	if len(t.Lanes) == 0 {
 		return markup.Markup{}
 	}
-	axis := newAxis(t.Lanes)
+	axis := newAxis(t)
 	var b markup.Builder
 	b.Raw(`<figure class="chart timeline"><ol>`)
 	for _, lane := range t.Lanes {
-		b.Raw(`<li><span class="lane">`)
+		b.Raw("<li")
+		if lane.Critical {
+			b.Raw(` class="critical"`)
+		}
+		b.Raw(`><span class="lane">`)
 		if lane.Link != "" {
 			b.Raw("<a").Attr("href", lane.Link).Raw(">").Text(show.Line(lane.Label, 40)).Raw("</a>")
 		} else {
@@ -83,8 +93,21 @@ func (t Timeline) ends(at time.Time, a *axis) string {
 	return t.Clock.Text(at)
 }
 
-// drawSpans draws spans, and merges those of one state that touch at this resolution.
-func drawSpans(b *markup.Builder, axis *axis, spans []Span) {
+// drawSpans draws spans, and merges those of one state that touch at this resolution. Attempts follow each other at once and
+// are not merged.
+func drawSpans(b *markup.Builder, axis *axis, all []Span) {
+	var spans []Span
+	for _, s := range all {
+		if len(s.Attempts) == 0 {
+			spans = append(spans, s)
+			continue
+		}
+		b.Raw(fmt.Sprintf(`<path class="wait" d="M%s 6H%s"/>`, number(axis.at(s.From)), number(axis.at(s.To))))
+		for _, attempt := range s.Attempts {
+			from := axis.at(attempt.From)
+			drawSpan(b, attempt.Class, attempt.Title, from, max(axis.at(attempt.To)-1, from+2))
+		}
+	}
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Class, b.Class), a.From.Compare(b.From)) })
 	for i := 0; i < len(spans); {
 		first := spans[i]
@@ -97,9 +120,13 @@ func drawSpans(b *markup.Builder, axis *axis, spans []Span) {
 		if merged > 1 {
 			title = fmt.Sprintf("%d runs", merged)
 		}
-		b.Raw(fmt.Sprintf(`<rect class="c-%s" x="%s" y="1" width="%s" height="10" rx="2"><title>`, first.Class, number(from), number(min(to, laneWidth)-from)))
-		b.Text(title).Raw("</title></rect>")
+		drawSpan(b, first.Class, title, from, to)
 	}
+}
+
+func drawSpan(b *markup.Builder, class, title string, from, to float64) {
+	b.Raw(fmt.Sprintf(`<rect class="c-%s" x="%s" y="1" width="%s" height="10" rx="2"><title>`, class, number(from), number(min(to, laneWidth)-from)))
+	b.Text(title).Raw("</title></rect>")
 }
 
 // axis maps times to units. It is linear between the cuts.
@@ -111,14 +138,25 @@ type axis struct {
 	cuts     []float64
 }
 
-func newAxis(lanes []Lane) *axis {
+func newAxis(t Timeline) *axis {
 	var all []Span
-	for _, lane := range lanes {
-		all = append(all, lane.Spans...)
+	for _, lane := range t.Lanes {
+		for _, s := range lane.Spans {
+			if len(s.Attempts) > 0 {
+				all = append(all, s.Attempts...)
+			} else {
+				all = append(all, s)
+			}
+		}
 	}
 	a := &axis{}
 	if len(all) == 0 {
 		return a
+	}
+	for _, end := range []time.Time{t.From, t.To} {
+		if !end.IsZero() {
+			all = append(all, Span{From: end, To: end})
+		}
 	}
 	slices.SortFunc(all, func(x, y Span) int { return x.From.Compare(y.From) })
 	a.from, a.to = all[0].From, all[0].To

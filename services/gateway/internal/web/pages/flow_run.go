@@ -28,6 +28,13 @@ type flowRunView struct {
 	Panels   []panel
 	Pairs    []pair
 	Timeline markup.Markup
+	// CriticalPath names the tasks that decided when the run ended.
+	CriticalPath string
+	// Recent is the strip of the last runs of the same deployment or flow.
+	Recent *recentView
+	// Caused are the firings, actions and runs that the states of the run triggered; Trace leads to the whole chain.
+	Caused []traceStep
+	Trace  string
 	// Graph shows the tasks and their dependencies; GraphCaption counts them.
 	Graph        markup.Markup
 	GraphCaption string
@@ -74,7 +81,8 @@ func flowRunPages() []page.Page {
 	all := []page.Page{
 		flowRunTab("", flowRunOverview, append([]string{
 			orchv1.FlowRunGraphService_ReadFlowRunGraphV2_FullMethodName, orchv1.TaskRunService_TaskRunHistory_FullMethodName, orchv1.LogService_ReadLogs_FullMethodName,
-			orchv1.TaskRunService_ReadTaskRun_FullMethodName,
+			orchv1.TaskRunService_ReadTaskRun_FullMethodName, orchv1.TaskRunService_ReadTaskRuns_FullMethodName,
+			orchv1.TaskRunStateService_ReadTaskRunStates_FullMethodName, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, orchv1.EventService_ReadEvents_FullMethodName,
 		}, questionCalls...)...),
 		flowRunTab("tasks", flowRunTasks, orchv1.TaskRunService_ReadTaskRuns_FullMethodName),
 		flowRunTab("logs", flowRunLogs, orchv1.LogService_ReadLogs_FullMethodName),
@@ -181,6 +189,15 @@ func readFlowRunHead(r *page.Request) (flowRunHead, error) {
 		head.state = past[len(past)-1]
 	}
 	return head, nil
+}
+
+// started returns when the run had started at the moment of the page, the zero time if it had not.
+func (h flowRunHead) started() time.Time {
+	start := h.run.GetStartTime()
+	if start == nil || !h.at.IsZero() && start.AsTime().After(h.at) {
+		return time.Time{}
+	}
+	return start.AsTime()
 }
 
 // ended returns when the run had ended at the moment of the page, the zero time if it had not.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -32,9 +33,10 @@ type runGraph struct {
 	opened  map[string][]*orchv1.GraphEntry
 	// spans are when the nodes ran, by id; nodes that never began are absent.
 	spans map[string]chart.Span
-	// now is the moment of the page. ended is the end of the run, zero if the run had not ended at that moment.
-	now, ended time.Time
-	drawing    *graph.Drawing
+	// now is the moment of the page. started and ended are the start and the end of the run; each is zero if it had not come
+	// at that moment.
+	now, started, ended time.Time
+	drawing             *graph.Drawing
 }
 
 func graphCall(run string) *apicall.Unary[*orchv1.Graph] {
@@ -43,8 +45,11 @@ func graphCall(run string) *apicall.Unary[*orchv1.Graph] {
 
 // newRunGraph reads the graphs of the opened subflow runs and lays out the whole. A subflow run whose graph cannot be read
 // stays closed.
-func newRunGraph(r *page.Request, entries []*orchv1.GraphEntry, now, ended time.Time) *runGraph {
-	g := &runGraph{entries: entries, openIDs: openedRuns(r), opened: map[string][]*orchv1.GraphEntry{}, spans: map[string]chart.Span{}, now: now, ended: ended}
+func newRunGraph(r *page.Request, entries []*orchv1.GraphEntry, h flowRunHead) *runGraph {
+	g := &runGraph{
+		entries: entries, openIDs: openedRuns(r), opened: map[string][]*orchv1.GraphEntry{}, spans: map[string]chart.Span{},
+		now: until(r, h.at), started: h.started(), ended: h.ended(),
+	}
 	var calls []apicall.Call
 	var graphs []*apicall.Unary[*orchv1.Graph]
 	for _, id := range g.openIDs {
@@ -142,25 +147,91 @@ func (g *runGraph) caption() string {
 	return text
 }
 
-// timeline draws the boxes of the graph as lanes, by their start.
+// timeline draws the boxes of the graph as lanes, by their start. Boxes that were not reached come last.
 func (g *runGraph) timeline(r *page.Request, links graph.Links) markup.Markup {
-	boxes := slices.Clone(g.drawing.Boxes)
-	slices.SortStableFunc(boxes, func(a, b *graph.Box) int { return int(a.Nodes[0].Start - b.Nodes[0].Start) })
-	t := chart.Timeline{Clock: clockOf(r), Caption: g.caption()}
-	if len(boxes) > maxLanes {
-		boxes = boxes[:maxLanes]
-		t.Caption += " · the first " + show.Digits(maxLanes) + " task names are shown"
+	critical := map[string]bool{}
+	for _, node := range g.criticalPath() {
+		critical[node.GetId()] = true
 	}
-	for _, box := range boxes {
+	t := chart.Timeline{Clock: clockOf(r), Caption: g.caption(), From: g.started, To: g.ended}
+	if g.ended.IsZero() && !g.started.IsZero() {
+		t.To = g.now
+	}
+	for _, box := range g.drawing.Boxes {
 		lane := chart.Lane{Label: box.Title(), Link: box.Link(links), Note: box.Note()}
 		for _, node := range box.Nodes {
+			lane.Critical = lane.Critical || critical[node.ID]
 			if span, began := g.spans[node.ID]; began {
 				lane.Spans = append(lane.Spans, span)
 			}
 		}
+		if len(box.Nodes) == 1 && len(lane.Spans) == 1 && len(lane.Spans[0].Attempts) > 1 {
+			lane.Note = show.Plural(int64(len(lane.Spans[0].Attempts)), "attempt", "attempts") + ", " + lane.Note
+		}
 		t.Lanes = append(t.Lanes, lane)
 	}
+	slices.SortStableFunc(t.Lanes, byStart)
+	if len(t.Lanes) > maxLanes {
+		t.Lanes = t.Lanes[:maxLanes]
+		t.Caption += " · the first " + show.Digits(maxLanes) + " task names are shown"
+	}
 	return t.Markup()
+}
+
+// byStart orders lanes by their first span. Lanes without one are last.
+func byStart(a, b chart.Lane) int {
+	if len(a.Spans) == 0 || len(b.Spans) == 0 {
+		return min(len(b.Spans), 1) - min(len(a.Spans), 1)
+	}
+	return a.Spans[0].From.Compare(b.Spans[0].From)
+}
+
+// criticalPath returns the chain of nodes that ended last: the node with the latest end, before it the one of its parents with
+// the latest end, and so on. It is empty if that node has no parent.
+func (g *runGraph) criticalPath() []*orchv1.GraphNode {
+	nodes := make(map[string]*orchv1.GraphNode, len(g.entries))
+	var parents []*orchv1.GraphEdge
+	for _, entry := range g.entries {
+		nodes[entry.GetId()] = entry.GetNode()
+		parents = append(parents, &orchv1.GraphEdge{Id: entry.GetId()})
+	}
+	var path []*orchv1.GraphNode
+	for len(parents) > 0 {
+		var last *orchv1.GraphNode
+		for _, parent := range parents {
+			span, began := g.spans[parent.GetId()]
+			node := nodes[parent.GetId()]
+			if !began || node == nil || slices.Contains(path, node) {
+				continue
+			}
+			if last == nil || cmp.Or(span.To.Compare(g.spans[last.GetId()].To), strings.Compare(last.GetId(), node.GetId())) > 0 {
+				last = node
+			}
+		}
+		if last == nil {
+			break
+		}
+		path, parents = append(path, last), last.GetParents()
+	}
+	if len(path) < 2 {
+		return nil
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// criticalText names the critical path and its duration, empty without one.
+func (g *runGraph) criticalText() string {
+	path := g.criticalPath()
+	if len(path) == 0 {
+		return ""
+	}
+	var names []string
+	for _, node := range path {
+		names = append(names, graph.TaskName(node.GetLabel()))
+	}
+	took := g.spans[path[len(path)-1].GetId()].To.Sub(g.spans[path[0].GetId()].From)
+	return "critical path " + show.Duration(took.Round(time.Millisecond)) + ": " + show.Middle(show.Visible(strings.Join(names, " → ")), 120)
 }
 
 // spanOf returns the time of a node until now, and its state in lower case. A node without an end lasts until the run's. A

@@ -39,9 +39,13 @@ func flowRunOverview(r *page.Request, h flowRunHead, v *flowRunView) error {
 	v.Problems = problems(calls...)
 	var g *runGraph
 	if nodes.Err() == nil {
-		g = newRunGraph(r, nodes.Result().GetNodes(), until(r, h.at), h.ended())
+		g = newRunGraph(r, nodes.Result().GetNodes(), h)
+		g.readAttempts(r)
 		links := tasksNamed(r, h.run.GetId())
-		v.Graph, v.GraphCaption, v.Timeline = g.drawing.Markup(links), g.caption(), g.timeline(r, links)
+		v.Graph, v.GraphCaption, v.Timeline, v.CriticalPath = g.drawing.Markup(links), g.caption(), g.timeline(r, links), g.criticalText()
+	}
+	if h.at.IsZero() {
+		flowRunContext(r, h, v)
 	}
 	if v.Failed {
 		showCause(r, h, g, v)

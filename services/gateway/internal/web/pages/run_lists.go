@@ -31,19 +31,26 @@ type runLists struct {
 // newRunLists returns the lists of the runs that belong to an object. The parameter and its value select the same runs in an
 // address.
 func newRunLists(object apicall.JSON, parameter, value string) runLists {
-	read := func(l runlist.List, limit int) *apicall.Unary[*orchv1.FlowRunList] {
-		body := l.Query(object)
-		body["limit"] = limit
-		return apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: body})
-	}
 	return runLists{
-		past: read(runlist.Past(), stripRuns), upcoming: read(runlist.Upcoming(), upcomingRows+1), query: url.Values{parameter: {value}},
+		past: readRunList(runlist.Past(), object, stripRuns), upcoming: readRunList(runlist.Upcoming(), object, upcomingRows+1),
+		query: url.Values{parameter: {value}},
 	}
+}
+
+// readRunList asks for the first runs of a list that belong to an object.
+func readRunList(l runlist.List, object apicall.JSON, limit int) *apicall.Unary[*orchv1.FlowRunList] {
+	body := l.Query(object)
+	body["limit"] = limit
+	return apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: body})
 }
 
 // strip draws the past runs, the latest at the end.
 func (l runLists) strip(r *page.Request) markup.Markup {
-	runs := l.past.Result().GetFlowRuns()
+	return runStrip(r, l.past.Result().GetFlowRuns(), "")
+}
+
+// runStrip draws runs, which are given latest first, and marks the one with the id current.
+func runStrip(r *page.Request, runs []*orchv1.FlowRun, current string) markup.Markup {
 	var longest float64
 	for _, run := range runs {
 		longest = max(longest, run.GetEstimatedRunTime())
@@ -56,8 +63,8 @@ func (l runLists) strip(r *page.Request) markup.Markup {
 			failed++
 		}
 		ticks = append(ticks, chart.Tick{
-			Class: class, Title: run.GetName() + ": " + run.GetStateName(), Size: run.GetEstimatedRunTime() / max(longest, 1e-9),
-			Link: r.To("runs", "flow-run", run.GetId()),
+			Class: class, Title: show.Visible(run.GetName()) + ": " + run.GetStateName(), Size: run.GetEstimatedRunTime() / max(longest, 1e-9),
+			Link: r.To("runs", "flow-run", run.GetId()), Current: run.GetId() == current,
 		})
 	}
 	return chart.Ticks(ticks, show.Plural(int64(len(runs)), "run", "runs")+", "+show.Count(int64(failed))+" failed")

@@ -232,7 +232,7 @@ func (t *trace) related(e *orchv1.ReceivedEvent, kind, role string) string {
 // fromRun finds the action that created the run, and the event that triggered it.
 func (t *trace) fromRun() error {
 	runs := t.askRuns([]string{t.id})
-	created := t.eventsAbout(t.r.Server.Vocabulary.Name("flow-run", t.id), t.r.Server.Vocabulary.Name("automation", "action", "executed"))
+	created := t.eventsAbout([]string{t.r.Server.Vocabulary.Name("flow-run", t.id)}, t.r.Server.Vocabulary.Name("automation", "action", "executed"))
 	_ = t.r.Call(runs, created)
 	if err := created.Err(); err != nil {
 		return err
@@ -262,11 +262,11 @@ func (t *trace) fromRun() error {
 	return nil
 }
 
-// eventsAbout asks for events of a name that concern a resource, oldest first.
-func (t *trace) eventsAbout(resource string, prefix string) *apicall.Unary[*orchv1.EventPage] {
+// eventsAbout asks for events of a name that concern one of the resources, oldest first.
+func (t *trace) eventsAbout(resources []string, prefix string) *apicall.Unary[*orchv1.EventPage] {
 	return apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{
 		"filter": apicall.JSON{
-			"any_resource": apicall.JSON{"id": []string{resource}}, "event": apicall.JSON{"prefix": []string{prefix}}, "order": "ASC",
+			"any_resource": apicall.JSON{"id": resources}, "event": apicall.JSON{"prefix": []string{prefix}}, "order": "ASC",
 		},
 		"limit": traceEvents,
 	}})
@@ -300,16 +300,9 @@ func (t *trace) findDelivery() {
 // findEffects reads the firings and actions that the event caused, their runs and the runs' last logs.
 func (t *trace) findEffects() {
 	if t.event != nil {
-		vocab := t.r.Server.Vocabulary
-		caused := t.eventsAbout(vocab.Name("event", t.event.GetId()), vocab.Name("automation", ""))
-		_ = t.r.Call(caused)
-		t.problems = append(t.problems, problems(caused)...)
-		t.caused = caused.Result().GetEvents()
+		t.findCaused(t.event.GetId())
 	}
-	var ids []string
-	for _, e := range t.caused {
-		ids = append(ids, t.related(e, "flow-run", "flow-run"))
-	}
+	ids := t.startedRuns()
 	for _, run := range t.runs {
 		ids = append(ids, run.GetId())
 	}
@@ -324,6 +317,28 @@ func (t *trace) findEffects() {
 	t.problems = append(t.problems, problems(runs, logs)...)
 	t.runs, t.logs = runs.Result().GetFlowRuns(), logs.Result().GetLogs()
 	slices.Reverse(t.logs)
+}
+
+// findCaused reads the firings that events triggered, and their actions.
+func (t *trace) findCaused(events ...string) {
+	vocab := t.r.Server.Vocabulary
+	resources := make([]string, len(events))
+	for i, id := range events {
+		resources[i] = vocab.Name("event", id)
+	}
+	caused := t.eventsAbout(resources, vocab.Name("automation", ""))
+	_ = t.r.Call(caused)
+	t.problems = append(t.problems, problems(caused)...)
+	t.caused = caused.Result().GetEvents()
+}
+
+// startedRuns returns the ids of the flow runs that the actions started.
+func (t *trace) startedRuns() []string {
+	var ids []string
+	for _, e := range t.caused {
+		ids = append(ids, t.related(e, "flow-run", "flow-run"))
+	}
+	return unique(ids)
 }
 
 func (t *trace) askRuns(ids []string) *apicall.Unary[*orchv1.FlowRunList] {
