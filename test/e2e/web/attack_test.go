@@ -20,7 +20,7 @@ import (
 // untouched reports what a text of the corpus made of a page: a script that ran, or an element that no page has.
 const untouched = `(() => {
 	const main = document.querySelector("main");
-	const strays = [...main.querySelectorAll("iframe, object, embed, base, meta, link, style, svg script, math, video, audio, marquee, template, [src^='//'], img:not([ismap]), form[action^='javascript'], a[href^='javascript' i], a[href^='data' i], a[href^='vbscript' i]")].map((e) => e.outerHTML.slice(0, 100));
+	const strays = [...main.querySelectorAll("iframe, object, embed, base, meta, link, style, svg script, math, video, audio, marquee, template, [src^='//'], img:not(figure.chart > .plot > img), form[action^='javascript'], a[href^='javascript' i], a[href^='data' i], a[href^='vbscript' i]")].map((e) => e.outerHTML.slice(0, 100));
 	for (const e of main.querySelectorAll("*")) for (const a of e.attributes) if (/^on/i.test(a.name)) strays.push(e.outerHTML.slice(0, 100));
 	if (window.attacked) strays.push("a script ran");
 	return strays;

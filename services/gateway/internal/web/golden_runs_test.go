@@ -41,7 +41,6 @@ func runCases() []pageCase {
 		{name: "runs-nothing-named", path: "/runs?flow=nothing&deployment=nothing/prod", answers: lists()},
 		{name: "runs-histogram", path: "/runs?chart=histogram", answers: lists()},
 		{name: "runs-scatter", path: "/runs/scatter?from=-2h", answers: lists()},
-		{name: "runs-scatter-click", path: "/runs/scatter?from=-24h&state=FAILED?995,20", answers: lists(), status: 303},
 		{name: "runs-bad", path: "/runs?from=yesterday", status: 400},
 		{name: "runs-away", path: "/runs", status: 503, answers: answers{
 			orchv1.FlowRunService_ReadFlowRuns_FullMethodName: rpc.Detail(503, "away"),

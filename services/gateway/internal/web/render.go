@@ -58,6 +58,8 @@ type navEntry struct {
 	Path, Title string
 	Icon        *pongo2.Value
 	Current     bool
+	// Count is what needs a person; its number is empty for nothing.
+	Count pages.SectionCount
 }
 
 type callRow struct{ Method, Path, JSON, Curl string }
@@ -108,6 +110,10 @@ func (s *Site) frame(r *page.Request, v pageVisit, p *page.Page) frame {
 	f.SearchIcon = show.Icon("search").HTML()
 	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment
 	_, f.SignedIn = session.From(r.HTTP.Context())
+	var counts map[string]pages.SectionCount
+	if v.counts != nil {
+		counts = v.counts()
+	}
 	f.Refused, f.Remedy = s.refusedClients(r, v), s.opts.Vocabulary.Remedy()
 	for _, section := range pages.Sections() {
 		if !r.May(section.Needs...) || section.WithKeys && r.Server.Credential != "key" {
@@ -115,7 +121,7 @@ func (s *Site) frame(r *page.Request, v pageVisit, p *page.Page) frame {
 		}
 		entry := navEntry{
 			Path: r.Base + section.Path, Title: section.Title, Icon: show.Icon(section.Icon).HTML(),
-			Current: p != nil && p.Section == section.Path,
+			Current: p != nil && p.Section == section.Path, Count: counts[section.Path],
 		}
 		if section.Outside {
 			entry.Path = s.prefix(r.HTTP) + section.Path

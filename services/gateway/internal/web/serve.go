@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -79,8 +80,14 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	clone := *request.HTTP
 	clone.URL = &inner
 	request.HTTP, request.Vars = &clone, vars
+	if !request.Fragment && found.Serve == nil {
+		v.counts = s.sectionCounts(request, v)
+	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
+		if v.counts != nil {
+			go v.counts() // The page does not wait for them longer than for its own calls.
+		}
 		s.get(w, request, v, found)
 	case http.MethodPost:
 		s.post(w, request, v, found)
@@ -88,6 +95,15 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		s.explain(w, request, v, found, rpc.Detail(http.StatusMethodNotAllowed, "Method Not Allowed"))
 	}
+}
+
+// sectionCounts returns a function that reads the counts of the navigation, once. Readers of a workspace share the calls.
+func (s *Site) sectionCounts(r *page.Request, v pageVisit) func() map[string]pages.SectionCount {
+	options := v.callOptions(apicall.ReadTimeout, pages.SectionCountCalls...)
+	options.Cache = s.results
+	clone := *r
+	clone.Client = apicall.NewClient(s.opts.API, r.HTTP, options)
+	return sync.OnceValue(func() map[string]pages.SectionCount { return pages.SectionCounts(&clone) })
 }
 
 // request builds the page's request without its calls.

@@ -92,12 +92,14 @@ type pageVisit struct {
 	request *http.Request
 	// allowed reports whether the reader holds the permission of an rpc.
 	allowed func(rpc string) bool
+	// counts returns what the navigation counts; nil for responses without navigation.
+	counts func() map[string]pages.SectionCount
 }
 
 // enter authenticates a request for a page. The writer may be nil.
 func (s *Site) enter(w http.ResponseWriter, r *http.Request, at workspacePath) (pageVisit, error) {
 	entered, err := s.opts.Authorizer.Enter(w, r, at.account, at.workspace)
-	return pageVisit{entered, r, func(rpc string) bool { return entered.Allowed(s.opts.API.Operation(rpc)) }}, err
+	return pageVisit{Visit: entered, request: r, allowed: func(rpc string) bool { return entered.Allowed(s.opts.API.Operation(rpc)) }}, err
 }
 
 // callOptions returns the options of a client that calls as the reader of a page.

@@ -3,6 +3,7 @@ package apicall
 import (
 	"fmt"
 	"net/url"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -27,7 +28,8 @@ func ID(id string) Input { return Input{Path: map[string]string{"id": id}} }
 type Call interface {
 	method() string
 	input() Input
-	mayShare() bool
+	// sharing reports whether readers share the result, and for how long at least.
+	sharing() (shared bool, least time.Duration)
 	complete(response proto.Message, err error)
 	// Err returns the error of the call.
 	Err() error
@@ -38,6 +40,7 @@ type Unary[M proto.Message] struct {
 	rpc    string
 	in     Input
 	shared bool
+	least  time.Duration
 	result M
 	err    error
 }
@@ -53,6 +56,11 @@ func NewShared[M proto.Message](rpc string, in Input) *Unary[M] {
 	return &Unary[M]{rpc: rpc, in: in, shared: true}
 }
 
+// NewSharedFor is NewShared for a result that is shared for a time at least, however fast the call was.
+func NewSharedFor[M proto.Message](least time.Duration, rpc string, in Input) *Unary[M] {
+	return &Unary[M]{rpc: rpc, in: in, shared: true, least: least}
+}
+
 // Result returns the response. After an error it is nil, whose getters return zero values.
 func (c *Unary[M]) Result() M { return c.result }
 
@@ -61,7 +69,8 @@ func (c *Unary[M]) Err() error { return c.err }
 
 func (c *Unary[M]) method() string { return c.rpc }
 func (c *Unary[M]) input() Input   { return c.in }
-func (c *Unary[M]) mayShare() bool { return c.shared }
+
+func (c *Unary[M]) sharing() (shared bool, least time.Duration) { return c.shared, c.least }
 
 func (c *Unary[M]) complete(response proto.Message, err error) {
 	if err != nil {

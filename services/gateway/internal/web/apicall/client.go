@@ -131,12 +131,13 @@ func (c *Client) call(call Call) (proto.Message, error) {
 
 // sendOrShare makes a call, or shares the result of another reader who waits as long.
 func (c *Client) sendOrShare(call Call, op *transcode.Operation, in transcode.Input) (proto.Message, error) {
-	if !call.mayShare() || c.options.Cache == nil {
+	shared, least := call.sharing()
+	if !shared || c.options.Cache == nil {
 		return c.send(c.request.Context(), op, in)
 	}
 	info := c.options.Scope.Info
-	key := strings.Join([]string{info.Account.String(), info.Workspace.String(), c.options.Timeout.String(), call.method(), op.URL(in), string(in.Body)}, " ")
-	return c.options.Cache.get(c.request.Context(), key, func(ctx context.Context) (proto.Message, error) { return c.send(ctx, op, in) })
+	key := strings.Join([]string{info.Account.String(), info.Workspace.String(), c.options.Timeout.String(), least.String(), call.method(), op.URL(in), string(in.Body)}, " ")
+	return c.options.Cache.get(c.request.Context(), key, least, func(ctx context.Context) (proto.Message, error) { return c.send(ctx, op, in) })
 }
 
 // send makes a call within the timeout.

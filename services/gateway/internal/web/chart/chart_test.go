@@ -57,9 +57,33 @@ func TestHistogram(t *testing.T) {
 	}
 	got := h.Markup()
 	wellFormed(t, got)
-	require.Contains(t, got.Source(), `<span class="top">100</span>`, "the axis ends at a round number above 62")
-	require.Equal(t, 4, strings.Count(got.Source(), "<rect"), "empty parts are not drawn")
+	require.Contains(t, got.Source(), `<span class="y">100</span>`, "the axis ends at a round number above 62")
+	require.Equal(t, 4, strings.Count(got.Source(), `<rect class="c-`), "empty parts are not drawn")
+	require.Equal(t, 2, strings.Count(got.Source(), `<rect x=`), "bars without runs lead nowhere")
 	require.EqualValues(t, 62, h.Bars[2].Total())
+}
+
+// TestOneAxis has bars, an image below them, and a future.
+func TestOneAxis(t *testing.T) {
+	t.Parallel()
+	h := chart.Histogram{
+		Clock: clock, Caption: "Runs", Image: &chart.Image{Source: "/runs/scatter.svg?a=1&b=" + hostile, Caption: hostile, Numbers: "/runs/scatter"},
+		Legend: []chart.Entry{{Class: "failed", Title: hostile, Link: "/runs?state=FAILED", N: 2}},
+	}
+	for i := range 4 {
+		from := now.Add(time.Duration(i-3) * time.Hour)
+		h.Bars = append(h.Bars, chart.Bar{From: from, To: from.Add(time.Hour), Link: "/runs"})
+	}
+	alone := h.Markup()
+	wellFormed(t, alone)
+	require.NotContains(t, alone.Source(), `class="bars"`, "an image without counts stands alone")
+	require.Equal(t, 4, strings.Count(alone.Source(), `<a tabindex="-1"`), "each interval of the image leads to its runs")
+	h.Bars[1].Parts = []chart.Part{{Class: "failed", Name: "failed", N: 2}}
+	got := h.Markup()
+	wellFormed(t, got)
+	for _, part := range []string{`<rect class="ahead" x="30" width="10"`, `<text x="75%" y="12" text-anchor="middle">now</text>`, `<text x="100%" y="12" text-anchor="end" class="opt">13:00</text>`, "<b>2</b>"} {
+		require.Contains(t, got.Source(), part)
+	}
 }
 
 func TestTicks(t *testing.T) {

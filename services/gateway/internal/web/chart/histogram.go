@@ -33,11 +33,28 @@ func (b Bar) Total() int64 {
 	return sum
 }
 
-// Histogram is a stacked histogram over time.
+// Histogram is a stacked histogram over time. An image over the same time may stand below its bars, or alone.
 type Histogram struct {
-	Bars    []Bar
+	// Bars divide the axis into equal parts. If none of them counts anything, the image stands alone.
+	Bars []Bar
+	// Image is nil for none.
+	Image   *Image
+	Legend  []Entry
 	Clock   show.Clock
 	Caption string
+}
+
+// Image is an image whose time axis is that of the bars. It begins at the gutter of the figure.
+type Image struct {
+	Source, Caption string
+	// Numbers leads to a table with the content of the image.
+	Numbers string
+}
+
+// Entry is a state of the legend. It leads to what it counts.
+type Entry struct {
+	Class, Title, Link string
+	N                  int64
 }
 
 // The drawing's size in units of its view box.
@@ -56,46 +73,90 @@ func (h Histogram) Markup() markup.Markup {
 	for _, bar := range h.Bars {
 		most, sum = max(most, bar.Total()), sum+bar.Total()
 	}
-	top := nice(most)
 	var b markup.Builder
-	b.Raw(`<figure class="chart histogram"><div class="plot"><span class="top">`, show.Count(top), `</span>`)
-	b.Raw(fmt.Sprintf(`<svg viewBox="0 0 %d %d" preserveAspectRatio="none" role="img"`, len(h.Bars)*barWidth, histogramHeight))
-	b.Attr("aria-label", h.Caption+": "+show.Count(sum)+" in total").Raw(">")
-	for i, bar := range h.Bars {
-		h.bar(&b, i, bar, top)
+	b.Raw(`<figure class="chart histogram"><div class="plot">`)
+	if sum > 0 || h.Image == nil {
+		h.bars(&b, nice(most), sum)
 	}
-	b.Raw(`</svg></div><div class="axis-x">`)
-	for _, t := range []time.Time{h.Bars[0].From, h.Bars[len(h.Bars)/2].From, h.Bars[len(h.Bars)-1].To} {
-		b.Raw("<span>").Text(axisLabel(t.In(h.Clock.Zone), h.Bars[len(h.Bars)-1].To.Sub(h.Bars[0].From))).Raw("</span>")
+	if h.Image != nil {
+		b.Raw(fmt.Sprintf(`<img height="%d" loading="lazy"`, ScatterHeight)).Attr("src", h.Image.Source).Attr("alt", h.Image.Caption).Raw("/>")
 	}
-	b.Raw("</div><figcaption>").Text(h.Caption).Raw("</figcaption>")
-	h.table(&b)
+	h.links(&b)
+	b.Raw("</div>")
+	timeAxis{h.Bars[0].From, h.Bars[len(h.Bars)-1].To, h.Clock}.draw(&b)
+	h.legend(&b)
+	b.Raw("<figcaption>").Text(h.Caption)
+	if h.Image != nil {
+		b.Raw(" <a").Attr("href", h.Image.Numbers).Raw(">Numbers of durations</a>")
+	}
+	b.Raw("</figcaption>")
+	if sum > 0 || h.Image == nil {
+		h.table(&b)
+	}
 	b.Raw("</figure>")
 	return b.Markup()
 }
 
-func (h Histogram) bar(b *markup.Builder, i int, bar Bar, top int64) {
-	total := bar.Total()
-	if total == 0 {
-		return
+// bars draws the bars with their vertical axis.
+func (h Histogram) bars(b *markup.Builder, top, sum int64) {
+	b.Raw(`<div class="bars"><span class="y">`, show.Count(top), `</span>`)
+	if top%2 == 0 {
+		b.Raw(`<span class="y mid">`, show.Count(top/2), `</span>`)
 	}
-	if bar.Link != "" {
-		b.Raw("<a").Attr("href", bar.Link).Raw(">")
+	b.Raw(`<span class="y zero">0</span>`)
+	b.Raw(fmt.Sprintf(`<svg viewBox="0 0 %d %d" preserveAspectRatio="none" role="img"`, len(h.Bars)*barWidth, histogramHeight))
+	b.Attr("aria-label", h.Caption+": "+show.Count(sum)+" in total").Raw(">")
+	axis := timeAxis{h.Bars[0].From, h.Bars[len(h.Bars)-1].To, h.Clock}
+	if now, ahead := axis.now(); ahead {
+		x := now / 100 * float64(len(h.Bars)*barWidth)
+		b.Raw(fmt.Sprintf(`<rect class="ahead" x="%s" width="%s" height="%d"/>`, number(x), number(float64(len(h.Bars)*barWidth)-x), histogramHeight))
 	}
-	b.Raw("<g><title>").Text(h.Clock.Text(bar.From) + ": " + describe(bar.Parts)).Raw("</title>")
-	y := float64(histogramHeight)
-	for _, part := range bar.Parts {
-		if part.N == 0 {
+	for i, bar := range h.Bars {
+		y := float64(histogramHeight)
+		for _, part := range bar.Parts {
+			if part.N == 0 {
+				continue
+			}
+			height := max(float64(part.N)/float64(top)*histogramHeight, 1)
+			y -= height
+			b.Raw(fmt.Sprintf(`<rect class="c-%s" x="%d" y="%s" width="%d" height="%s"/>`, part.Class, i*barWidth, number(y), barWidth-barGap, number(height)))
+		}
+	}
+	b.Raw("</svg></div>")
+}
+
+// links covers the bars and the image by links to their intervals. The tables have the same links for keyboards.
+func (h Histogram) links(b *markup.Builder) {
+	b.Raw(fmt.Sprintf(`<svg class="slots" viewBox="0 0 %d 1" preserveAspectRatio="none" aria-hidden="true">`, len(h.Bars)*barWidth))
+	for i, bar := range h.Bars {
+		if bar.Total() == 0 && h.Image == nil {
 			continue
 		}
-		height := max(float64(part.N)/float64(top)*histogramHeight, 1)
-		y -= height
-		b.Raw(fmt.Sprintf(`<rect class="c-%s" x="%d" y="%s" width="%d" height="%s"/>`, part.Class, i*barWidth, number(y), barWidth-barGap, number(height)))
+		if bar.Link != "" {
+			b.Raw(`<a tabindex="-1"`).Attr("href", bar.Link).Raw(">")
+		}
+		title := h.Clock.Text(bar.From)
+		if parts := describe(bar.Parts); parts != "" {
+			title += ": " + parts
+		}
+		b.Raw(fmt.Sprintf(`<rect x="%d" width="%d" height="1"><title>`, i*barWidth, barWidth)).Text(title).Raw("</title></rect>")
+		if bar.Link != "" {
+			b.Raw("</a>")
+		}
 	}
-	b.Raw("</g>")
-	if bar.Link != "" {
-		b.Raw("</a>")
+	b.Raw("</svg>")
+}
+
+func (h Histogram) legend(b *markup.Builder) {
+	if len(h.Legend) == 0 {
+		return
 	}
+	b.Raw(`<ul class="legend">`)
+	for _, e := range h.Legend {
+		b.Raw("<li><a").Attr("href", e.Link).Raw(`><svg viewBox="0 0 8 8" width="8" height="8" aria-hidden="true"><rect class="c-`, e.Class, `" width="8" height="8" rx="2"/></svg> `)
+		b.Text(e.Title).Raw(" <b>", show.Count(e.N), "</b></a></li>")
+	}
+	b.Raw("</ul>")
 }
 
 func describe(parts []Part) string {
@@ -143,14 +204,3 @@ func nice(most int64) int64 {
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 32) }
-
-// axisLabel formats a time on an axis; the length of the axis decides how much of it.
-func axisLabel(t time.Time, length time.Duration) string {
-	switch {
-	case length <= 36*time.Hour:
-		return t.Format("15:04")
-	case length <= 14*24*time.Hour:
-		return t.Format("Jan 2 15:04")
-	}
-	return t.Format("Jan 2")
-}

@@ -1,30 +1,28 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// The size of a scatter in pixels. It is fixed, so that a click on the image has known coordinates without a script.
 const (
-	// ScatterWidth is the width of the image.
-	ScatterWidth = 1000
-	// ScatterHeight is the height of the image.
-	ScatterHeight = 240
+	// ScatterHeight is the height of the image in pixels. Its width is that of the page: positions in it are per cents.
+	ScatterHeight = 220
 	// ScatterColumns is the number of columns of the grid.
 	ScatterColumns = 476
 	// ScatterRows is the largest number of rows of the grid.
 	ScatterRows = 104
 
-	cellSize          = 2
-	plotLeft, plotTop = 48, 6
-	plotBottom        = plotTop + ScatterRows*cellSize
-	// fewRuns is the number of runs up to which marks are larger.
+	// gutter is the width of the vertical axis in pixels. The style sheet has the same for the figure around the image.
+	gutter              = 48
+	plotTop, plotBottom = 6, plotTop + 2*ScatterRows
+	// fewRuns is the number of runs up to which marks are larger, and those of failures have a shape of their own.
 	fewRuns = 5000
 )
 
@@ -39,6 +37,8 @@ type Cell struct {
 // Scatter shows every run of a window by its start and the logarithm of its duration.
 type Scatter struct {
 	From, To time.Time
+	// Until is the end of the axis, which may be after the window.
+	Until time.Time
 	// Rows is the number of rows of the grid, and Shortest and Longest are the durations in seconds at its edges.
 	Rows              int64
 	Shortest, Longest float64
@@ -50,103 +50,108 @@ type Scatter struct {
 // scatterOrder draws the states of interest above the others.
 var scatterOrder = []string{"scheduled", "pending", "completed", "running", "paused", "cancelled", "cancelling", "crashed", "failed"}
 
-// scatterStyle is the style of the image, which has no style sheet of its own. Its colours are those of orch.css.
-const scatterStyle = `<style>:root{color-scheme:light dark}text{font:11px system-ui,sans-serif;fill:light-dark(#565b62,#a4aab2)}.g{stroke:light-dark(#e6e5e0,#24282c)}.n{fill-opacity:.7}` +
-	`.scheduled,.pending,.cancelling,.cancelled{fill:light-dark(#878c94,#7b818a)}.running{fill:light-dark(#3a7fe0,#4b8ced)}.completed{fill:light-dark(#379d68,#3ea873)}` +
-	`.failed{fill:light-dark(#dc4437,#ea5c50)}.crashed{fill:light-dark(#d2650a,#e27c2b)}.paused{fill:light-dark(#8a5cd8,#9a72e6)}</style>`
+// scatterStyle is the style of the image, which has no style sheet of its own. Its colours are those of orch.css. A dot is a line
+// without length and with round ends.
+const scatterStyle = `<style>:root{color-scheme:light dark}svg{overflow:visible}text{font:11px system-ui,sans-serif;fill:light-dark(#565b62,#a4aab2)}` +
+	`path{fill:none;stroke-linecap:round;stroke-width:2px}.few path{stroke-width:4.4px}.few .failed path,.few .crashed path{stroke-width:1.6px}.n{opacity:.7}` +
+	`.g{stroke:light-dark(#e6e5e0,#24282c)}.ahead{fill:light-dark(#f4f4f1,#181b1e)}.now{stroke:light-dark(#565b62,#a4aab2);stroke-dasharray:2 3;stroke-width:1px}` +
+	`.scheduled,.pending,.cancelling,.cancelled{stroke:light-dark(#878c94,#7b818a)}.running{stroke:light-dark(#3a7fe0,#4b8ced)}.completed{stroke:light-dark(#379d68,#3ea873)}` +
+	`.failed{stroke:light-dark(#dc4437,#ea5c50)}.crashed{stroke:light-dark(#d2650a,#e27c2b)}.paused{stroke:light-dark(#8a5cd8,#9a72e6)}</style>`
 
 // durationTicks are the durations of the vertical axis, in seconds.
 var durationTicks = []float64{0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 604_800}
 
-// Image returns the scatter as an SVG document.
+// Image returns the scatter as an SVG document. It has no view box, so that text and marks keep their size at every width.
 func (s Scatter) Image() markup.Markup {
 	var b markup.Builder
-	b.Raw(fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d">`, ScatterWidth, ScatterHeight), scatterStyle)
-	s.axes(&b)
-	if s.Count == 0 {
-		b.Raw(fmt.Sprintf(`<text x="%d" y="%d">`, plotLeft+8, plotTop+24)).Text("No run in this window.").Raw("</text>")
+	b.Raw(fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="100%%" height="%d">`, ScatterHeight), scatterStyle)
+	s.durations(&b)
+	axis := timeAxis{s.From, s.Until, s.Clock}
+	if now, ahead := axis.now(); ahead {
+		b.Raw(fmt.Sprintf(`<svg x="%s%%"><rect class="ahead" x="%d" y="%d" width="100%%" height="%d"/><path class="now" d="M%[2]d %[3]dV%[5]d"/></svg>`,
+			percent(now), afterGutter(now), plotTop, plotBottom-plotTop, plotBottom))
 	}
-	b.Raw(`<g shape-rendering="crispEdges">`)
+	if s.Count == 0 {
+		b.Raw(fmt.Sprintf(`<text x="%d" y="%d">`, gutter+8, plotTop+24)).Text("No run in this window.").Raw("</text>")
+	}
+	few := s.Count <= fewRuns
+	if few {
+		b.Raw(`<g class="few">`)
+	} else {
+		b.Raw("<g>")
+	}
 	for _, class := range scatterOrder {
 		for _, many := range []bool{false, true} {
-			s.marks(&b, class, many)
+			s.marks(&b, axis, class, many, few)
 		}
 	}
 	return b.Raw("</g></svg>").Markup()
 }
 
-// axes draws the ticks of both axes.
-func (s Scatter) axes(b *markup.Builder) {
+// durations draws the vertical axis and its lines.
+func (s Scatter) durations(b *markup.Builder) {
+	line := func(y float64) {
+		b.Raw(fmt.Sprintf(`<line class="g" x1="%d" x2="100%%" y1="%[2]s" y2="%[2]s"/>`, gutter, number(y)))
+	}
 	for _, seconds := range durationTicks {
 		if s.Rows == 0 || seconds < s.Shortest || seconds > s.Longest {
 			continue
 		}
 		y := s.y(math.Log(seconds/s.Shortest) / math.Log(s.Longest/s.Shortest) * float64(s.Rows))
-		b.Raw(fmt.Sprintf(`<path class="g" d="M%d %sH%d"/><text x="%d" y="%s" text-anchor="end">`,
-			plotLeft, number(y), ScatterWidth, plotLeft-6, number(y+4))).Text(show.Duration(time.Duration(seconds * float64(time.Second)))).Raw("</text>")
+		line(y)
+		b.Raw(fmt.Sprintf(`<text x="%d" y="%s" text-anchor="end">`, gutter-6, number(y+4))).Text(show.Duration(time.Duration(seconds * float64(time.Second)))).Raw("</text>")
 	}
-	b.Raw(fmt.Sprintf(`<path class="g" d="M%d %dH%d"/>`, plotLeft, plotBottom, ScatterWidth))
-	const marks = 6
-	for i := range marks {
-		x, anchor := plotLeft+i*ScatterColumns*cellSize/(marks-1), "middle"
-		if i == 0 {
-			anchor = "start"
-		}
-		if i == marks-1 {
-			anchor = "end"
-		}
-		at := s.From.Add(s.To.Sub(s.From) / (marks - 1) * time.Duration(i))
-		b.Raw(fmt.Sprintf(`<text x="%d" y="%d" text-anchor="%s">`, x, plotBottom+16, anchor)).Text(axisLabel(at.In(s.Clock.Zone), s.To.Sub(s.From))).Raw("</text>")
-	}
+	line(plotBottom)
 }
 
 // y returns the pixel of a row. A grid of few rows uses the whole height.
 func (s Scatter) y(row float64) float64 {
-	return plotBottom - row/float64(max(s.Rows, 1))*ScatterRows*cellSize
+	return plotBottom - row/float64(max(s.Rows, 1))*(plotBottom-plotTop)
 }
 
-// marks draws the cells of a state as one path: those with one run, or those with several.
-func (s Scatter) marks(b *markup.Builder, class string, many bool) {
-	size := cellSize
-	if s.Count <= fewRuns {
-		size = 2 * cellSize
-	}
-	var path []byte
+// marks draws the cells of a state, those with one run or those with several: a path for each column.
+func (s Scatter) marks(b *markup.Builder, axis timeAxis, class string, many, few bool) {
+	var cells []Cell
 	for _, c := range s.Cells {
-		if c.Class != class || (c.N > 1) != many {
-			continue
+		if c.Class == class && (c.N > 1) == many {
+			cells = append(cells, c)
 		}
-		x := plotLeft + int(c.Column)*cellSize - (size-cellSize)/2
-		y := int(s.y(float64(c.Row)+0.5)) - size/2
-		path = append(path, 'M')
-		path = strconv.AppendInt(path, int64(x), 10)
-		path = append(path, ' ')
-		path = strconv.AppendInt(path, int64(y), 10)
-		path = fmt.Appendf(path, "h%dv%dh-%dz", size, size, size)
 	}
-	if len(path) == 0 {
+	if len(cells) == 0 {
 		return
 	}
+	slices.SortFunc(cells, func(a, b Cell) int { return cmp.Or(cmp.Compare(a.Column, b.Column), cmp.Compare(a.Row, b.Row)) })
 	name := class
 	if !many {
 		name += " n"
 	}
-	b.Raw(`<path class="`, name, `" d="`, string(path), `"/>`)
+	b.Raw(`<g class="`, name, `">`)
+	for i := 0; i < len(cells); {
+		column := cells[i].Column
+		from, to := s.Column(column)
+		x := axis.at(from.Add(to.Sub(from) / 2))
+		var path []byte
+		for ; i < len(cells) && cells[i].Column == column; i++ {
+			path = appendMark(path, class, afterGutter(x), int(s.y(float64(cells[i].Row)+0.5)), few)
+		}
+		b.Raw(`<svg x="`, percent(x), `%"><path d="`, string(path), `"/></svg>`)
+	}
+	b.Raw("</g>")
 }
 
-// At returns the cell nearest to a pixel of the image, within a few pixels; false if there is none.
-func (s Scatter) At(x, y int) (Cell, bool) {
-	const reach = 8
-	best, found := Cell{}, reach*reach+1
-	for _, c := range s.Cells {
-		dx := plotLeft + int(c.Column)*cellSize + cellSize/2 - x
-		dy := int(s.y(float64(c.Row)+0.5)) - y
-		if distance := dx*dx + dy*dy; distance < found {
-			best, found = c, distance
-		}
+// appendMark appends the mark of a cell to a path: a cross for failures, a triangle for crashes, a dot for the others.
+func appendMark(path []byte, class string, x, y int, few bool) []byte {
+	switch {
+	case few && class == "failed":
+		return fmt.Appendf(path, "M%d %dl6 6m0-6l-6 6", x-3, y-3)
+	case few && class == "crashed":
+		return fmt.Appendf(path, "M%d %dl3 5h-6z", x, y-3)
 	}
-	return best, found <= reach*reach
+	return fmt.Appendf(path, "M%d %dh0", x, y)
 }
+
+// afterGutter returns the pixels that a position in per cents of the image lacks to one in per cents of the rest beside the gutter.
+func afterGutter(x float64) int { return int(math.Round(gutter * (1 - x/100))) }
 
 // Column returns the part of the window of a column.
 func (s Scatter) Column(column int64) (from, to time.Time) {

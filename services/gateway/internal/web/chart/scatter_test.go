@@ -14,7 +14,7 @@ import (
 )
 
 func scatterOf(cells ...chart.Cell) chart.Scatter {
-	s := chart.Scatter{From: now.Add(-24 * time.Hour), To: now, Rows: 100, Shortest: 0.1, Longest: 10_000, Cells: cells, Clock: clock}
+	s := chart.Scatter{From: now.Add(-24 * time.Hour), To: now, Rows: 100, Shortest: 0.1, Longest: 10_000, Cells: cells, Until: now, Clock: clock}
 	for _, c := range cells {
 		s.Count += c.N
 	}
@@ -27,17 +27,16 @@ func TestScatter(t *testing.T) {
 	require.Contains(t, scatterOf().Image().Source(), "No run in this window.")
 	s := scatterOf(chart.Cell{Column: 0, Row: 0, Class: "completed", N: 3}, chart.Cell{Column: 475, Row: 99, Class: "failed", N: 1}, chart.Cell{Column: 475, Row: 99, Class: "completed", N: 1})
 	image := s.Image().Source()
-	require.Contains(t, image, `<path class="completed" d="M47 210h4v4h-4z"/>`)
-	require.Contains(t, image, `<path class="failed n" d="M997 5h4v4h-4z"/>`)
+	require.Contains(t, image, `<g class="completed"><svg x="0.11%"><path d="M48 212h0"/></svg></g>`)
+	require.Contains(t, image, `<g class="failed n"><svg x="99.89%"><path d="M-3 4l6 6m0-6l-6 6"/></svg></g>`)
 	require.Less(t, strings.Index(image, `class="completed`), strings.Index(image, `class="failed`), "failures are drawn above the others")
 	for _, label := range []string{"1 s", "1 min", "1 h"} {
 		require.Contains(t, image, ">"+label+"<")
 	}
-	got, ok := s.At(49, 210)
-	require.True(t, ok)
-	require.EqualValues(t, 3, got.N)
-	_, ok = s.At(500, 100)
-	require.False(t, ok)
+	require.NotContains(t, image, `class="now"`)
+	s.Until = now.Add(2 * time.Hour)
+	require.Contains(t, s.Image().Source(), `<svg x="92.31%"><rect class="ahead" x="4"`)
+	require.Contains(t, s.Image().Source(), `<svg x="92.21%">`, "the columns end with the window")
 	from, to := s.Column(475)
 	require.WithinDuration(t, now, to, time.Second)
 	require.WithinDuration(t, now.Add(-24*time.Hour/476), from, time.Second)

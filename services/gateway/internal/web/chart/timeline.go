@@ -75,7 +75,7 @@ func (t Timeline) Markup() markup.Markup {
 	}
 	b.Raw("</ol>")
 	if len(axis.busy) > 0 {
-		b.Raw(`<div class="axis-x"><span>`).Text(t.ends(axis.from, axis)).Raw("</span><span>").Text(t.ends(axis.to, axis)).Raw("</span></div>")
+		b.Raw(`<div class="ends"><span>`).Text(t.ends(axis.from, axis)).Raw("</span><span>").Text(t.ends(axis.to, axis)).Raw("</span></div>")
 	}
 	b.Raw("<figcaption>").Text(t.Caption)
 	if len(axis.cuts) > 0 {

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
@@ -26,6 +27,8 @@ const (
 	maxAttention = 5
 	// attentionRuns is the number of paused and of late runs that the home page reads.
 	attentionRuns = 50
+	// countedFor is the time for which readers share the counts of the navigation, and the oldest dead letter.
+	countedFor = 5 * time.Second
 )
 
 // attentionCalls are the rpcs of the attention list.
@@ -44,18 +47,19 @@ type attentionSources struct {
 	deadLetters  *apicall.Unary[*orchv1.DeadLetterList]
 }
 
-func newAttentionSources() attentionSources {
+// newAttentionSources returns the calls, whose answers readers of a workspace share for a time at least.
+func newAttentionSources(least time.Duration) attentionSources {
 	runs := func(state apicall.JSON) *apicall.Unary[*orchv1.FlowRunList] {
-		return apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: apicall.JSON{
+		return apicall.NewSharedFor[*orchv1.FlowRunList](least, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: apicall.JSON{
 			"flow_runs": apicall.JSON{"state": state}, "sort": "EXPECTED_START_TIME_ASC", "limit": attentionRuns,
 		}})
 	}
 	return attentionSources{
 		paused:      runs(apicall.JSON{"type": any_([]string{"PAUSED"})}),
 		late:        runs(apicall.JSON{"name": any_([]string{"Late"})}),
-		pools:       apicall.New[*orchv1.WorkPoolList](orchv1.WorkPoolService_ReadWorkPools_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
-		webhooks:    apicall.New[*orchv1.WebhookList](orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
-		deadLetters: apicall.New[*orchv1.DeadLetterList](readDeadLetters, apicall.Input{Body: apicall.JSON{"limit": 1}}),
+		pools:       apicall.NewSharedFor[*orchv1.WorkPoolList](least, orchv1.WorkPoolService_ReadWorkPools_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
+		webhooks:    apicall.NewSharedFor[*orchv1.WebhookList](least, orchv1.WebhookService_ReadWebhooks_FullMethodName, apicall.Input{Body: apicall.JSON{}}),
+		deadLetters: apicall.NewSharedFor[*orchv1.DeadLetterList](countedFor, readDeadLetters, apicall.Input{Body: apicall.JSON{"limit": 1}}),
 	}
 }
 

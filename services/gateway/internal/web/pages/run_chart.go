@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -42,9 +41,9 @@ func chartWindow(w param.Window) param.Window {
 
 // histogramCall asks for the runs of a histogram. The scatter in one row is a histogram; it reads keys of an index alone, where
 // the history of runs reads each run.
-func histogramCall(f runFilter) *apicall.Unary[*orchv1.FlowRunScatter] {
+func histogramCall(f runFilter, columns int) *apicall.Unary[*orchv1.FlowRunScatter] {
 	body := f.scatterBody()
-	body["columns"], body["rows"] = bars(f.Window), 1
+	body["columns"], body["rows"] = columns, 1
 	return apicall.NewShared[*orchv1.FlowRunScatter](scatterRPC, apicall.Input{Body: body})
 }
 
@@ -59,8 +58,9 @@ type bucket struct {
 	counts   map[orchv1.StateType]int64
 }
 
-// runHistogram draws the runs of a window, which histogramCall asked for. A bar leads to the runs that it counts.
-func runHistogram(r *page.Request, w param.Window, runs *orchv1.FlowRunScatter, caption string) markup.Markup {
+// runFigure draws the runs of a window, which histogramCall asked for, with an image below them. Nil runs leave the image alone, and
+// a nil image leaves the bars alone. A bar and an entry of the legend lead to the runs that they count.
+func runFigure(r *page.Request, w param.Window, runs *orchv1.FlowRunScatter, image *chart.Image, caption string) markup.Markup {
 	columns := bars(w)
 	buckets := make([]bucket, columns)
 	edge := func(column int) time.Time {
@@ -75,15 +75,21 @@ func runHistogram(r *page.Request, w param.Window, runs *orchv1.FlowRunScatter, 
 			buckets[cell.GetColumn()].counts[cell.GetStateType()] += cell.GetCount()
 		}
 	}
-	return histogram(r, buckets, caption, func(bar chart.Bar) string {
-		query := url.Values{"from": {stamp(bar.From)}, "to": {stamp(bar.To)}}
-		for _, name := range selectionParameters {
-			if values := r.HTTP.URL.Query()[name]; len(values) > 0 {
-				query[name] = values
-			}
-		}
-		return r.To("runs") + "?" + query.Encode()
+	h := histogram(r, buckets, caption, func(bar chart.Bar) string {
+		return r.To("runs") + "?" + runsQuery(r, bar.From, bar.To).Encode()
 	})
+	h.Image = image
+	totals := stateTotals(runs)
+	for _, state := range stacking {
+		if n := totals[state]; n > 0 {
+			query := runsQuery(r, w.From, w.To)
+			query.Set("state", show.StateWord(state))
+			h.Legend = append(h.Legend, chart.Entry{
+				Class: strings.ToLower(show.StateWord(state)), Title: stateTitle(show.StateWord(state)), Link: r.To("runs") + "?" + query.Encode(), N: n,
+			})
+		}
+	}
+	return h.Markup()
 }
 
 // historyChart draws a history without links.
@@ -96,11 +102,11 @@ func historyChart(r *page.Request, intervals []*orchv1.HistoryResponse, caption 
 		}
 		buckets = append(buckets, bucket{interval.GetIntervalStart().AsTime(), interval.GetIntervalEnd().AsTime(), counts})
 	}
-	return histogram(r, buckets, caption, func(chart.Bar) string { return "" })
+	return histogram(r, buckets, caption, func(chart.Bar) string { return "" }).Markup()
 }
 
-// histogram draws buckets, stacked by state. The function returns the link of a bar, empty for none.
-func histogram(r *page.Request, buckets []bucket, caption string, link func(chart.Bar) string) markup.Markup {
+// histogram stacks buckets by state. The function returns the link of a bar, empty for none.
+func histogram(r *page.Request, buckets []bucket, caption string, link func(chart.Bar) string) chart.Histogram {
 	h := chart.Histogram{Clock: clockOf(r), Caption: caption}
 	for _, b := range buckets {
 		bar := chart.Bar{From: b.from, To: b.to}
@@ -113,7 +119,7 @@ func histogram(r *page.Request, buckets []bucket, caption string, link func(char
 		bar.Link = link(bar)
 		h.Bars = append(h.Bars, bar)
 	}
-	return h.Markup()
+	return h
 }
 
 // stateTotals sums the runs of a histogram by state type.
@@ -138,6 +144,7 @@ type choice struct {
 func windows(current string) []choice {
 	all := []choice{
 		{Value: "-1h", Title: "1 hour"},
+		{Value: "-6h", Title: "6 hours"},
 		{Value: "-24h", Title: "24 hours"},
 		{Value: "-7d", Title: "7 days"},
 		{Value: "-30d", Title: "30 days"},

@@ -5,26 +5,23 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
+	"github.com/orch-project/orch/services/gateway/internal/web/param"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// scatterView is the chart of every run on a page: an image that leads to the runs of a click, and to its numbers.
-type scatterView struct {
-	Image, Click  string
-	Width, Height int
-	Caption       string
-}
-
 const scatterRPC = orchv1.UiFlowService_ReadFlowRunScatter_FullMethodName
 
-// scatterPages are the image of the scatter, and the page that a click on it leads to.
+// untilParameter is the end of the axis of an image, which may be after its window.
+const untilParameter = "until"
+
+// scatterPages are the image of the scatter, and the page with its numbers.
 func scatterPages() []page.Page {
 	return []page.Page{
 		{Pattern: "/runs/scatter.svg", Section: "/runs", Needs: []string{scatterRPC}, Uses: runFilterCalls, Serve: serveScatter},
@@ -32,24 +29,27 @@ func scatterPages() []page.Page {
 	}
 }
 
-// newScatterView returns the scatter of the runs that a page selects; nil if the reader may not see it. The image has the window
-// of the page, so what it shows does not depend on when the browser loads it.
-func newScatterView(r *page.Request, f runFilter) *scatterView {
+// scatterImage returns the image of the runs that a page selects, with an axis until a time; nil if the reader may not see it. The
+// image has the window of the page, so what it shows does not depend on when the browser loads it.
+func scatterImage(r *page.Request, window param.Window, until time.Time) *chart.Image {
 	if !r.May(scatterRPC) {
 		return nil
 	}
-	query := r.HTTP.URL.Query()
-	window := chartWindow(f.Window)
-	view := url.Values{"from": {stamp(window.From)}, "to": {stamp(window.To)}}
+	query := runsQuery(r, window.From, window.To)
+	numbers := r.To("runs", "scatter") + "?" + query.Encode()
+	query.Set(untilParameter, stamp(until))
+	return &chart.Image{Source: r.To("runs", "scatter.svg") + "?" + query.Encode(), Numbers: numbers, Caption: "Every run by expected start and duration"}
+}
+
+// runsQuery selects the runs of a part of the time among those that the page shows.
+func runsQuery(r *page.Request, from, to time.Time) url.Values {
+	query := url.Values{"from": {stamp(from)}, "to": {stamp(to)}}
 	for _, name := range selectionParameters {
-		if len(query[name]) > 0 {
-			view[name] = query[name]
+		if values := r.HTTP.URL.Query()[name]; len(values) > 0 {
+			query[name] = values
 		}
 	}
-	return &scatterView{
-		Image: r.To("runs", "scatter.svg") + "?" + view.Encode(), Click: r.To("runs", "scatter") + "?" + view.Encode(),
-		Width: chart.ScatterWidth, Height: chart.ScatterHeight, Caption: "Every run by expected start and duration",
-	}
+	return query
 }
 
 // scatterBody is the body of the call for the scatter of the filter.
@@ -67,13 +67,17 @@ func readScatter(r *page.Request) (*orchv1.FlowRunScatter, chart.Scatter, error)
 	if err != nil {
 		return nil, chart.Scatter{}, err
 	}
+	until := latest(f.Window.To, r.Time(untilParameter))
+	if err := r.Err(); err != nil {
+		return nil, chart.Scatter{}, err
+	}
 	question := apicall.NewShared[*orchv1.FlowRunScatter](scatterRPC, apicall.Input{Body: f.scatterBody()})
 	if err := r.Call(question); err != nil {
 		return nil, chart.Scatter{}, err
 	}
 	a := question.Result()
 	s := chart.Scatter{
-		From: f.Window.From, To: f.Window.To, Rows: a.GetRows(), Shortest: a.GetShortest(), Longest: a.GetLongest(), Count: a.GetCount(), Clock: clockOf(r),
+		From: f.Window.From, To: f.Window.To, Until: until, Rows: a.GetRows(), Shortest: a.GetShortest(), Longest: a.GetLongest(), Count: a.GetCount(), Clock: clockOf(r),
 		Cells: make([]chart.Cell, 0, len(a.GetCells())),
 	}
 	for _, c := range a.GetCells() {
@@ -92,54 +96,13 @@ func serveScatter(w http.ResponseWriter, r *page.Request) error {
 	return nil
 }
 
-// clicked returns the coordinates that a browser appends to the address of an image's link: "…?x,y".
-func clicked(r *page.Request) (x, y int, ok bool) {
-	at := strings.LastIndexByte(r.HTTP.URL.RawQuery, '?')
-	left, top, found := strings.Cut(r.HTTP.URL.RawQuery[at+1:], ",")
-	x, errX := strconv.Atoi(left)
-	y, errY := strconv.Atoi(top)
-	return x, y, at >= 0 && found && errX == nil && errY == nil
-}
-
-// withoutClick returns the request without the coordinates of a click, which belong to no parameter.
-func withoutClick(r *page.Request) *page.Request {
-	address := *r.HTTP.URL
-	address.RawQuery = address.RawQuery[:strings.LastIndexByte(address.RawQuery, '?')]
-	clone := *r
-	clone.HTTP = r.HTTP.Clone(r.HTTP.Context())
-	clone.HTTP.URL = &address
-	clone.Reader = r.Again(address.Query())
-	return &clone
-}
-
-// showScatter leads a click to the runs of its spot. Without a click it shows the longest runs and the largest cells.
+// showScatter lists the longest runs and the largest cells.
 func showScatter(r *page.Request) (page.View, error) {
-	x, y, isClick := clicked(r)
-	if isClick {
-		r = withoutClick(r)
-	}
 	answer, s, err := readScatter(r)
 	if err != nil {
 		return page.View{}, err
 	}
-	if isClick {
-		return clickedRuns(r, answer, s, x, y), nil
-	}
 	return page.View{Title: "Scatter of runs", Template: "list.html", Data: scatterTable(r, answer, s)}, nil
-}
-
-// clickedRuns redirects to the run of a cell with one run, else to the runs of the cell's time.
-func clickedRuns(r *page.Request, answer *orchv1.FlowRunScatter, s chart.Scatter, x, y int) page.View {
-	found, ok := s.At(x, y)
-	if !ok {
-		return page.View{Redirect: r.To("runs") + "?" + r.HTTP.URL.RawQuery}
-	}
-	for _, c := range answer.GetCells() {
-		if c.GetCount() == 1 && c.GetColumn() == found.Column && c.GetRow() == found.Row && strings.EqualFold(show.StateWord(c.GetStateType()), found.Class) {
-			return page.View{Redirect: r.To("runs", "flow-run", c.GetFlowRunIds()[0])}
-		}
-	}
-	return page.View{Redirect: cellLink(r, s, found)}
 }
 
 // cellLink leads to the runs of a state that start in a column.

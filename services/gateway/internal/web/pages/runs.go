@@ -5,6 +5,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
+	"github.com/orch-project/orch/services/gateway/internal/web/chart"
 	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
@@ -17,14 +18,12 @@ func runPages() []page.Page {
 
 // runsView is the data of the list of runs.
 type runsView struct {
-	Histogram markup.Markup
-	// Scatter is nil if the page shows the histogram.
-	Scatter *scatterView
-	Charts  []tab
-	Rows    []runRow
-	Older   string
-	Newest  string
-	States  []choice
+	Figure markup.Markup
+	Charts []tab
+	Rows   []runRow
+	Older  string
+	Newest string
+	States []choice
 	// StateText words the chosen states.
 	StateText string
 	Windows   []choice
@@ -69,17 +68,17 @@ func showRuns(r *page.Request) (page.View, error) {
 	if err != nil {
 		return page.View{}, err
 	}
-	var scatter *scatterView
-	if kind == "scatter" {
-		scatter = newScatterView(r, f)
-	}
 	runs := apicall.New[*orchv1.FlowRunList](orchv1.FlowRunService_ReadFlowRuns_FullMethodName, apicall.Input{Body: f.list()})
 	charted := f
 	charted.Window = chartWindow(f.Window)
-	histogram := histogramCall(charted)
+	var image *chart.Image
+	if kind == "scatter" {
+		image = scatterImage(r, charted.Window, charted.Window.To)
+	}
+	histogram := histogramCall(charted, bars(charted.Window))
 	searches := apicall.New[*orchv1.SavedSearchList](orchv1.SavedSearchService_ReadSavedSearches_FullMethodName, apicall.Input{Body: apicall.JSON{}})
 	calls := []apicall.Call{runs, searches}
-	if scatter == nil {
+	if image == nil {
 		calls = append(calls, histogram)
 	}
 	_ = r.Call(calls...)
@@ -111,8 +110,11 @@ func showRuns(r *page.Request) (page.View, error) {
 	v.Charts = []tab{
 		{Title: "Scatter", Path: r.Here("chart", ""), Current: kind == "scatter"}, {Title: "Histogram", Path: r.Here("chart", "histogram"), Current: kind == "histogram"},
 	}
-	if v.Scatter = scatter; scatter == nil && histogram.Err() == nil {
-		v.Histogram = runHistogram(r, charted.Window, histogram.Result(), "Runs by expected start, stacked by state")
+	switch {
+	case image != nil:
+		v.Figure = runFigure(r, charted.Window, nil, image, image.Caption)
+	case histogram.Err() == nil:
+		v.Figure = runFigure(r, charted.Window, histogram.Result(), nil, "Runs by expected start, stacked by state")
 	}
 	if !older.First() {
 		v.Older = r.Here("older", older.String())
