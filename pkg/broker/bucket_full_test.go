@@ -137,3 +137,14 @@ func TestAWatchReportsKeysThatVanishedMeanwhile(t *testing.T) {
 	round()
 	require.Equal(t, map[string]bool{"stays": true}, view)
 }
+
+// The clock of a bucket is the broker's, here the machine's.
+func TestClockOfABucket(t *testing.T) {
+	t.Parallel()
+	c := connectTo(t, Config{InProcess: testkit.StartNATS(t, embeddednats.Options{})})
+	kv, err := c.KeyValue(t.Context(), "rates", KVConfig{Memory: 1 << 20, MaxAge: time.Hour})
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), kv.Now(), time.Minute)
+	require.Equal(t, time.UTC, kv.Now().Location())
+	require.WithinDuration(t, time.Now(), (&KV{}).Now(), time.Minute, "before the first response it is the machine's")
+}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 const (
@@ -22,12 +24,19 @@ const (
 // KVConfig configures a new bucket. An existing bucket keeps its description.
 type KVConfig struct {
 	Description string
+	// Memory keeps the bucket in the memory of the broker, with this size in bytes: a change waits for no disk, a restart of the broker
+	// empties the bucket, and a full one drops the key that nobody has changed for longest. 0 means a bucket on disk with the configured
+	// size, which refuses changes when it is full.
+	Memory int64
+	// MaxAge removes a key that nobody has changed for so long; 0 means never.
+	MaxAge time.Duration
 }
 
 // KV is a bucket of keys with their last values. It is safe for concurrent use.
 type KV struct {
 	conn   *Conn
 	bucket string
+	cfg    KVConfig
 	kv     jetstream.KeyValue
 
 	mu        sync.Mutex
@@ -38,6 +47,8 @@ type KV struct {
 	awaitedAt time.Time // When the bucket had it.
 	contact   time.Time
 	waiters   []revisionWaiter // Waiting calls of CatchUp.
+	clock     time.Time        // The time of the broker at readAt; zero before its first response.
+	readAt    time.Time
 }
 
 // KeyValue opens a bucket, and creates it if necessary. Until the connection is closed, it verifies every second with
@@ -50,7 +61,7 @@ func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, 
 	if err != nil {
 		return nil, err
 	}
-	k := &KV{conn: c, bucket: bucket, kv: kv}
+	k := &KV{conn: c, bucket: bucket, cfg: cfg, kv: kv}
 	k.probe(ctx)
 	c.wg.Go(func() {
 		for pause(c.ctx, probeInterval) {
@@ -67,21 +78,47 @@ func (c *Conn) openBucket(ctx context.Context, bucket string, cfg KVConfig) (jet
 	defer cancel()
 	kv, err := c.js.KeyValue(attempt, bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = c.js.CreateKeyValue(attempt, jetstream.KeyValueConfig{
+		kv, err = c.createBucket(attempt, bucket, cfg)
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			kv, err = c.js.KeyValue(attempt, bucket) // Another service created it concurrently.
+		}
+	}
+	if err == nil && c.cfg.BucketBytes > 0 && cfg.Memory == 0 {
+		err = c.resizeBucket(attempt, bucket)
+	}
+	return kv, unavailable(ctx, "opening bucket "+bucket, err)
+}
+
+func (c *Conn) createBucket(ctx context.Context, bucket string, cfg KVConfig) (jetstream.KeyValue, error) {
+	if cfg.Memory == 0 {
+		return c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:      bucket,
 			Description: cfg.Description,
 			MaxBytes:    cmp.Or(c.cfg.BucketBytes, defaultBucketBytes),
 			Replicas:    c.cfg.Replicas,
 			Storage:     jetstream.FileStorage,
+			TTL:         cfg.MaxAge,
 		})
-		if errors.Is(err, jetstream.ErrBucketExists) {
-			kv, err = c.js.KeyValue(attempt, bucket) // Another service created it concurrently.
-		}
 	}
-	if err == nil && c.cfg.BucketBytes > 0 {
-		err = c.resizeBucket(attempt, bucket)
+	// CreateKeyValue makes no bucket that drops keys.
+	_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{
+		Name:              bucketPrefix + bucket,
+		Description:       cfg.Description,
+		Subjects:          []string{"$KV." + bucket + ".>"},
+		MaxMsgsPerSubject: 1,
+		MaxBytes:          cfg.Memory,
+		MaxAge:            cfg.MaxAge,
+		Discard:           jetstream.DiscardOld,
+		Replicas:          c.cfg.Replicas,
+		Storage:           jetstream.MemoryStorage,
+		AllowRollup:       true,
+		AllowDirect:       true,
+		DenyDelete:        true,
+	})
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return nil, err
 	}
-	return kv, unavailable(ctx, "opening bucket "+bucket, err)
+	return c.js.KeyValue(ctx, bucket)
 }
 
 // resizeBucket gives an existing bucket the configured size.
@@ -156,8 +193,19 @@ func (k *KV) LastContact() time.Time {
 	return k.contact
 }
 
+// Now implements clock.Clock by the clock of the broker, so that processes with different clocks read the same time. Between two probes
+// the time is counted by this process, whose clock may be stepped meanwhile.
+func (k *KV) Now() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.clock.IsZero() {
+		return clock.System{}.Now()
+	}
+	return clock.Canonical(k.clock.Add(time.Since(k.readAt)))
+}
+
 // probe requests the bucket's last revision. The bucket's leader responds, so a response proves more than a live
-// connection.
+// connection. A bucket that the broker has lost with its memory is created again.
 func (k *KV) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*probeInterval)
 	defer cancel()
@@ -165,12 +213,17 @@ func (k *KV) probe(ctx context.Context) {
 	defer unbind()
 	requestedAt := time.Now()
 	stream, err := k.conn.js.Stream(ctx, bucketPrefix+k.bucket)
+	if errors.Is(err, jetstream.ErrStreamNotFound) && k.cfg.Memory > 0 {
+		_, _ = k.conn.openBucket(ctx, k.bucket, k.cfg) // After a failure the next probe tries again.
+	}
 	if err != nil {
 		return
 	}
-	last := stream.CachedInfo().State.LastSeq
+	info := stream.CachedInfo()
+	last := info.State.LastSeq
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.clock, k.readAt = info.TimeStamp, requestedAt.Add(time.Since(requestedAt)/2)
 	switch {
 	case k.watching > 0 && !k.complete:
 	case k.watching == 0, k.seen >= last:

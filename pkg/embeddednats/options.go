@@ -54,7 +54,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 		StoreDir:              o.Dir,
 		SyncAlways:            !o.LazySyncForTests,
 		JetStreamMaxStore:     o.StoreLimit,
-		JetStreamMaxMemory:    64 << 20, // Only the state of ephemeral consumers lives in memory.
+		JetStreamMaxMemory:    80 << 20, // The states of rate limits and of ephemeral consumers live in memory.
 		MaxPayload:            o.MaxPayload,
 		Authorization:         o.Token,
 		DontListen:            true,
