@@ -32,12 +32,12 @@ func Names() []Name {
 	return []Name{Webhooks, Automations, Deployments, Blocks, APIKeys, EventsPerSecond, StoredBytes}
 }
 
-// maxEventsPerSecond bounds the memory of an account's rate window: 24 bytes for each event.
+// maxEventsPerSecond is the largest quota that a setting takes.
 const maxEventsPerSecond = 100_000
 
 // Events is the setting of all services that accept events.
 type Events struct {
-	PerSecond int64 `env:"ORCH_QUOTA_EVENTS_PER_SECOND" envDefault:"0" desc:"The maximum number of events in a second of an account without a quota of its own, at most 100,000; 0 means no limit. Each replica of the gateway and of the hooks service counts for itself."`
+	PerSecond int64 `env:"ORCH_QUOTA_EVENTS_PER_SECOND" envDefault:"0" desc:"The maximum number of events in a second of an account without a quota of its own, at most 100,000; 0 means no limit. All replicas of the gateway and of the hooks service count together."`
 }
 
 // Validate implements config.Validator.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/quota"
+	"github.com/orch-project/orch/pkg/ratelimit"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -75,29 +76,35 @@ func TestEventsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	now := clock.NewManual(time.Now())
 	accounts := own{"large": 10, "free": 0}
-	l := quota.NewEventLimiter(quota.Events{PerSecond: 3}, accounts, now, prometheus.NewRegistry())
-	require.NoError(t, l.Admit("a", 2))
-	require.Zero(t, l.Wait("a"))
-	require.NoError(t, l.Admit("b", 3), "each account for itself")
-	require.NoError(t, l.Admit("large", 10))
+	l := quota.NewEventLimiter(quota.Events{PerSecond: 3}, accounts, ratelimit.New(ratelimit.Options{Clock: now}), prometheus.NewRegistry())
+	ctx := t.Context()
+	wait := func(account string) time.Duration {
+		d, err := l.Wait(ctx, account)
+		require.NoError(t, err)
+		return d
+	}
+	require.NoError(t, l.Admit(ctx, "a", 2))
+	require.Zero(t, wait("a"))
+	require.NoError(t, l.Admit(ctx, "b", 3), "each account for itself")
+	require.NoError(t, l.Admit(ctx, "large", 10))
 	for range 100 {
-		require.NoError(t, l.Admit("free", 1000))
+		require.NoError(t, l.Admit(ctx, "free", 1000))
 	}
 
-	refused := rpc.HTTPError(l.Admit("a", 1))
+	refused := rpc.HTTPError(l.Admit(ctx, "a", 1))
 	require.Equal(t, int32(http.StatusTooManyRequests), refused.GetStatus())
 	require.Equal(t, "1", refused.GetHeaders()["Retry-After"])
 	require.Equal(t, "The account's quota of events_per_second is 3: try again later.", refused.GetDetail())
-	require.Equal(t, time.Second, l.Wait("a"))
-	never := rpc.HTTPError(l.Admit("a", 4))
+	require.InDelta(t, time.Second/3, wait("a"), float64(time.Microsecond))
+	never := rpc.HTTPError(l.Admit(ctx, "a", 4))
 	require.Equal(t, int32(http.StatusUnprocessableEntity), never.GetStatus(), "it would never fit")
 	require.Contains(t, never.GetDetail(), "events_per_second is 3")
 
 	now.Advance(time.Second)
-	require.NoError(t, l.Admit("a", 3), "refused events count nowhere")
+	require.NoError(t, l.Admit(ctx, "a", 3), "refused events count nowhere")
 	accounts["a"] = 4
-	require.NoError(t, l.Admit("a", 4), "a changed quota begins anew")
-	require.Error(t, l.Admit("a", 1))
+	require.Error(t, l.Admit(ctx, "a", 2), "a changed quota counts what was sent before")
+	require.NoError(t, l.Admit(ctx, "a", 1))
 }
 
 func TestRefusalsNameTheQuota(t *testing.T) {

@@ -31,6 +31,7 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/quota"
+	"github.com/orch-project/orch/pkg/ratelimit"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -99,6 +100,7 @@ type Gateway struct {
 	sockets     *stream.Server // Nil without a broker.
 	denied      *refusals.Log  // Clients of another vocabulary.
 	events      *quota.EventLimiter
+	rates       *ratelimit.Limiter
 	hooks       http.Handler
 	handler     http.Handler
 	closers     []func()
@@ -190,7 +192,9 @@ func (g *Gateway) build() error {
 	if err := g.openMaintenance(); err != nil {
 		return err
 	}
-	g.openEventQuota()
+	if err := g.openEventQuota(); err != nil {
+		return err
+	}
 	g.denied = refusals.New(refusals.Options{Broker: g.deps.Broker, Vocabulary: g.cfg.Vocabulary, Log: g.log})
 	g.authorizer = authz.New(authz.Options{
 		Mode: g.mode, Guard: g.guard, Directory: g.directory, Addresses: g.addresses, Broker: g.deps.Broker,

@@ -62,8 +62,8 @@ func (g *Gateway) awaitReady(ctx context.Context) {
 	}
 }
 
-// follow keeps the directory, the maintenance, the dashboard's sessions and the refusals current until the returned function is called. It
-// outlives ctx, so that requests which drain are still authorized.
+// follow keeps the directory, the maintenance, the dashboard's sessions, the refusals and the rates current until the returned function is
+// called. It outlives ctx, so that requests which drain are still authorized.
 func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var followers sync.WaitGroup
@@ -87,6 +87,11 @@ func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	followers.Go(func() {
 		if err := g.denied.Run(ctx); err != nil {
 			g.log.WarnContext(ctx, "failed to follow the refusals of other gateways", "error", err)
+		}
+	})
+	followers.Go(func() {
+		if err := g.rates.Run(ctx); err != nil {
+			g.log.WarnContext(ctx, "failed to return tokens of rate limits", "error", err)
 		}
 	})
 	return func() {

@@ -63,7 +63,7 @@ func (d *delivery) run() decision {
 	defer d.memory.Close()
 	d.request = receive.New(d.r, d.slug, d.rest, d.clock.Now())
 	d.request.Secrets, d.request.CredentialHeaders = d.guard.Secrets(), d.guard.CredentialHeaders()
-	if err := d.guards.Admit(d.guard, d.definitions.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
+	if err := d.guards.Admit(ctx, d.guard, d.definitions.Account(d.hook.GetAccount()), d.from); err != nil {
 		return d.notAdmitted(ctx, err)
 	}
 	if answer := d.request.HeaderHandshake(d.guard.Handshakes()); answer != nil {
@@ -176,7 +176,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) decision {
 	if len(list) == 0 {
 		return d.unmatched(ctx, nil)
 	}
-	if err := d.guards.AdmitEvents(d.guard, d.definitions.Account(d.hook.GetAccount()), len(list), d.request.Received); err != nil {
+	if err := d.guards.AdmitEvents(ctx, d.guard, d.definitions.Account(d.hook.GetAccount()), len(list)); err != nil {
 		return d.notAdmitted(ctx, err)
 	}
 	d.memory.ReleaseProcessor() // The events are small, and publishing waits.

@@ -36,6 +36,7 @@ import (
 	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/ratelimit"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/tracing"
@@ -63,7 +64,7 @@ type Deps struct {
 	Registry prometheus.Registerer
 	// Tracer traces requests; nil is off.
 	Tracer *tracing.Tracer
-	// Clock dates the requests; nil means the machine's.
+	// Clock dates the requests and refills their rates; nil means the machine's, and for rates that of the broker, which replicas share.
 	Clock clock.Clock
 	// IDs generates event ids; nil means id.System.
 	IDs *id.Source
@@ -87,6 +88,7 @@ type Hooks struct {
 	events      sync.Pool // Of *render.EventMemory.
 	publisher   *publish.Publisher
 	guards      *guard.Registry
+	rates       *ratelimit.Limiter
 	proxies     clientaddr.Networks
 	duplicates  dedup.Set
 	admission   *admission.Controller
@@ -117,6 +119,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	if deps.Admission == nil {
 		deps.Admission = admission.New(cfg.BodyMemory)
 	}
+	ownClock := deps.Clock
 	if deps.Clock == nil {
 		deps.Clock = clock.System{}
 	}
@@ -156,8 +159,16 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse outbound networks: %w", err)
 	}
+	store, err := ratelimit.OpenStore(ctx, deps.Broker)
+	if err != nil {
+		return nil, fmt.Errorf("open rate limits: %w", err)
+	}
+	if ownClock == nil {
+		ownClock = store
+	}
+	h.rates = ratelimit.New(ratelimit.Options{States: store, Clock: ownClock})
 	h.sns = sns.NewClient(sns.Options{Hosts: cfg.SNSHosts, Policy: outbound, Roots: deps.Roots, Clock: deps.Clock})
-	if h.guards, err = guard.NewRegistry(cfg.Secrets, h.sns, cfg.accountRules()); err != nil {
+	if h.guards, err = guard.NewRegistry(cfg.Secrets, h.sns, cfg.accountRules(), h.rates); err != nil {
 		return nil, err
 	}
 	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Dropped: h.metrics.unlogged, Clock: deps.Clock})
@@ -178,9 +189,9 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 func (h *Hooks) Handler() http.Handler { return h.handler }
 
 // Workers returns the service's background workers: the watches of definitions and directory, which are ready once all
-// webhooks and keys are loaded, the writer of the delivery log, and the reader of its listeners.
+// webhooks and keys are loaded, the writer of the delivery log, the reader of its listeners, and the rate limits.
 func (h *Hooks) Workers() []run.Worker {
-	return []run.Worker{h.definitions, h.directory, h.recorder, h.listeners}
+	return []run.Worker{h.definitions, h.directory, h.recorder, h.listeners, h.rates}
 }
 
 // Run runs the workers, for a caller without a run.Group.

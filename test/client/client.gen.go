@@ -2446,12 +2446,15 @@ type WebhookHealthStatus string
 // WebhookMethod WebhookMethod is an HTTP method that a webhook may accept.
 type WebhookMethod string
 
-// WebhookRateLimit WebhookRateLimit is a maximum number of requests within a sliding time window.
+// WebhookRateLimit WebhookRateLimit is a maximum rate of requests over all replicas of the server, with a burst.
 type WebhookRateLimit struct {
-	// Requests Maximum number of requests in the window, 1 to 100,000.
+	// Burst Maximum number of requests at once after a time without requests, 1 to 100,000; null uses requests.
+	Burst *int64 `json:"burst,omitempty"`
+
+	// Requests Number of requests that the rate allows in its time, 1 to 100,000.
 	Requests int64 `json:"requests"`
 
-	// Seconds Length of the window in seconds, 1 to 86,400; default 60.
+	// Seconds Time of the rate in seconds, 1 to 86,400; default 60.
 	Seconds *int64 `json:"seconds,omitempty"`
 }
 

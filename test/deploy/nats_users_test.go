@@ -213,6 +213,7 @@ func TestUsersOfNATSDoNothingElse(t *testing.T) {
 	for subject, users := range map[string][]string{
 		"$KV.sessions.x":                           {"hooks", "orchestration"},
 		"$KV.maintenance.x":                        {"hooks", "orchestration"},
+		"$KV.rates.webhook.x":                      {"orchestration"},
 		"$KV.directory.account.x":                  {"gateway", "hooks"},
 		"$KV.webhooks.x":                           {"gateway", "hooks"},
 		"dlq.EVENTS.x":                             {"gateway", "hooks"},

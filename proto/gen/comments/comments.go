@@ -6350,11 +6350,13 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookQuery.webhooks":
 		return "Filter on the webhooks themselves; absent selects all."
 	case "orch.v1.WebhookRateLimit":
-		return "WebhookRateLimit is a maximum number of requests within a sliding time window."
+		return "WebhookRateLimit is a maximum rate of requests over all replicas of the server, with a burst."
+	case "orch.v1.WebhookRateLimit.burst":
+		return "Maximum number of requests at once after a time without requests, 1 to 100,000; null uses requests."
 	case "orch.v1.WebhookRateLimit.requests":
-		return "Maximum number of requests in the window, 1 to 100,000."
+		return "Number of requests that the rate allows in its time, 1 to 100,000."
 	case "orch.v1.WebhookRateLimit.seconds":
-		return "Length of the window in seconds, 1 to 86,400; default 60."
+		return "Time of the rate in seconds, 1 to 86,400; default 60."
 	case "orch.v1.WebhookRenderedResponse":
 		return "WebhookRenderedResponse is what the response of a webhook made of a request."
 	case "orch.v1.WebhookRenderedResponse.body":

@@ -1766,13 +1766,15 @@ func (x *WebhookVerificationInput) GetTopicArns() []string {
 	return nil
 }
 
-// WebhookRateLimit is a maximum number of requests within a sliding time window.
+// WebhookRateLimit is a maximum rate of requests over all replicas of the server, with a burst.
 type WebhookRateLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Maximum number of requests in the window, 1 to 100,000.
+	// Number of requests that the rate allows in its time, 1 to 100,000.
 	Requests int64 `protobuf:"varint,1,opt,name=requests,proto3" json:"requests,omitempty"`
-	// Length of the window in seconds, 1 to 86,400; default 60.
-	Seconds       int64 `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	// Time of the rate in seconds, 1 to 86,400; default 60.
+	Seconds int64 `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	// Maximum number of requests at once after a time without requests, 1 to 100,000; null uses requests.
+	Burst         *int64 `protobuf:"varint,3,opt,name=burst,proto3,oneof" json:"burst,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1817,6 +1819,13 @@ func (x *WebhookRateLimit) GetRequests() int64 {
 func (x *WebhookRateLimit) GetSeconds() int64 {
 	if x != nil {
 		return x.Seconds
+	}
+	return 0
+}
+
+func (x *WebhookRateLimit) GetBurst() int64 {
+	if x != nil && x.Burst != nil {
+		return *x.Burst
 	}
 	return 0
 }
@@ -5837,10 +5846,12 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x11_timestamp_headerB\f\n" +
 	"\n" +
 	"_id_headerB\x11\n" +
-	"\x0f_signed_content\"\x86\x01\n" +
+	"\x0f_signed_content\"\xc3\x01\n" +
 	"\x10WebhookRateLimit\x124\n" +
 	"\brequests\x18\x01 \x01(\x03B\x18\xca\xf3\x18\x14\x18\x01)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00j\xf8@R\brequests\x124\n" +
-	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\xe0\x01\n" +
+	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds\x121\n" +
+	"\x05burst\x18\x03 \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00j\xf8@H\x00R\x05burst\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\b\n" +
+	"\x06_burst\"\xe0\x01\n" +
 	"\x0fWebhookResponse\x12!\n" +
 	"\x06status\x18\x01 \x01(\x03B\t\xca\xf3\x18\x05\"\x03200R\x06status\x12H\n" +
 	"\aheaders\x18\x02 \x03(\v2%.orch.v1.WebhookResponse.HeadersEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\aheaders\x12\x1c\n" +
@@ -6704,6 +6715,7 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[4].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[5].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[6].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[7].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[9].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[10].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[11].OneofWrappers = []any{}

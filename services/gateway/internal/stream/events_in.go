@@ -38,13 +38,24 @@ func (s *Server) eventsIn(ctx context.Context, k *socket) closeReason {
 }
 
 // awaitQuota waits until the quota of the account has room for an event. Meanwhile the socket is not read, and TCP flow control
-// delays the client, so no event is lost. While the server closes, what was read is stored at once.
-func (s *Server) awaitQuota(k *socket) {
+// delays the client, so no event is lost. While the server closes, what was read is stored at once. A quota that cannot be checked is
+// checked again after quotaRetryInterval.
+func (s *Server) awaitQuota(ctx context.Context, k *socket) {
 	account := k.info.Account.String()
-	for wait := s.opts.Events.Wait(account); wait > 0 && !s.ending(); wait = s.opts.Events.Wait(account) {
+	for !s.ending() {
+		wait, err := s.opts.Events.Wait(ctx, account)
+		if err != nil {
+			wait = quotaRetryInterval
+		}
+		if wait == 0 {
+			return
+		}
 		time.Sleep(wait)
 	}
 }
+
+// quotaRetryInterval is the time between two checks of a quota during an outage of the broker.
+const quotaRetryInterval = time.Second
 
 // readEvents reads until the socket ends. The end of the socket unblocks it, so it needs no context.
 func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) closeReason {
@@ -60,7 +71,7 @@ func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) close
 		if !end.ok() {
 			return end
 		}
-		s.awaitQuota(k)
+		s.awaitQuota(ctx, k)
 		if end, err := in.put(&e); err != nil {
 			return end
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/quota"
-	"github.com/orch-project/orch/pkg/ratewindow"
+	"github.com/orch-project/orch/pkg/ratelimit"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
@@ -23,6 +23,8 @@ var (
 	ErrForbidden = errors.New("requests from this address are not allowed")
 	// ErrClosed is wrapped when a webhook's protection cannot be set up, so it accepts nothing.
 	ErrClosed = errors.New("set up webhook protection")
+	// ErrUnavailable is wrapped when the broker does not answer whether a rate allows the request.
+	ErrUnavailable = errors.New("check the rate limit")
 )
 
 // TooManyError means that the rate limit is exceeded.
@@ -47,21 +49,19 @@ type Guard struct {
 	id          uuid.UUID
 	verifier    *verify.Verifier // Nil: requests need no signature.
 	networks    clientaddr.Networks
-	window      *ratewindow.Window
+	rate        *ratelimit.Bucket // Nil: requests have no rate limit.
 	verifyToken string
 	secrets     []string // Signing secrets and verify token, with and without prefix.
 	credentials []string // The headers of the verification's scheme.
 	setupError  error    // Why nothing is accepted; nil when the setup succeeded.
 }
 
-// newGuard prepares a definition. It continues the counts of the earlier guard, which may be nil, if the limit is the same.
-func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, certificates verify.Certificates, before *Guard) *Guard {
+// newGuard prepares a definition.
+func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, certificates verify.Certificates, rates *ratelimit.Limiter) *Guard {
 	g := &Guard{definition: d}
-	if before != nil {
-		g.window = before.window
+	if g.setupError = g.prepare(keys, certificates); g.setupError == nil {
+		g.rate = bucketOf(rates, webhookPrefix+d.GetId(), d.GetRateLimit())
 	}
-	g.window = follow(g.window, d.GetRateLimit())
-	g.setupError = g.prepare(keys, certificates)
 	return g
 }
 

@@ -1,13 +1,15 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/orch-project/orch/pkg/clientaddr"
-	"github.com/orch-project/orch/pkg/ratewindow"
+	"github.com/orch-project/orch/pkg/quota"
+	"github.com/orch-project/orch/pkg/ratelimit"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -27,6 +29,7 @@ type Registry struct {
 	certs    verify.Certificates
 	operator Rules
 	networks clientaddr.Networks // Those of the operator's rules.
+	rates    *ratelimit.Limiter
 
 	mu       sync.RWMutex
 	hooks    map[string]*Guard   // By the webhook's id.
@@ -37,21 +40,28 @@ type Registry struct {
 type account struct {
 	definition *orchv1.AccountDefinition
 	networks   clientaddr.Networks
-	window     *ratewindow.Window
-	operator   *ratewindow.Window
-	quota      *ratewindow.Window
+	rate       *ratelimit.Bucket
+	operator   *ratelimit.Bucket
+	quota      *ratelimit.Bucket
 	setupError error
 }
 
+// The prefixes of the keys of token buckets; ids follow.
+const (
+	webhookPrefix  = "webhook."
+	accountPrefix  = "account."
+	operatorPrefix = "operator."
+)
+
 // NewRegistry returns a registry that decrypts secrets with keys and applies the operator's rules to each account. Certificates
-// verify providers that sign with one.
-func NewRegistry(keys secrets.Keyring, certificates verify.Certificates, operator Rules) (*Registry, error) {
+// verify providers that sign with one. Rates count the requests.
+func NewRegistry(keys secrets.Keyring, certificates verify.Certificates, operator Rules, rates *ratelimit.Limiter) (*Registry, error) {
 	networks, err := clientaddr.ParseNetworks(operator.AllowedIPs)
 	if err != nil {
 		return nil, fmt.Errorf("parse addresses that may post to webhooks: %w", err)
 	}
 	return &Registry{
-		keys: keys, certs: certificates, operator: operator, networks: networks,
+		keys: keys, certs: certificates, operator: operator, networks: networks, rates: rates,
 		hooks: map[string]*Guard{}, accounts: map[string]*account{},
 	}, nil
 }
@@ -67,7 +77,7 @@ func (r *Registry) Of(d *orchv1.WebhookDefinition) *Guard {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if g = r.hooks[d.GetId()]; g == nil || g.definition != d {
-		g = newGuard(d, r.keys, r.certs, g)
+		g = newGuard(d, r.keys, r.certs, r.rates)
 		r.hooks[d.GetId()] = g
 	}
 	return g
@@ -78,13 +88,14 @@ func (r *Registry) Forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.hooks, id)
+	r.rates.Forget(webhookPrefix + id)
 }
 
 // Admit decides whether a webhook accepts a request from an address now. The rules of the operator, the account and the
 // webhook must all allow it. Addresses come first, so strangers do not use up a rate, and a refused request counts nowhere.
-// Errors: ErrForbidden, *TooManyError, or one that wraps ErrClosed. The account's definition is nil when the account has no
-// rules of its own.
-func (r *Registry) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Addr, now time.Time) error {
+// Errors: ErrForbidden, *TooManyError, or one that wraps ErrClosed or ErrUnavailable. The account's definition is nil when the account
+// has no rules of its own.
+func (r *Registry) Admit(ctx context.Context, g *Guard, own *orchv1.AccountDefinition, from netip.Addr) error {
 	if g.setupError != nil {
 		return g.setupError
 	}
@@ -97,50 +108,54 @@ func (r *Registry) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Add
 			return ErrForbidden
 		}
 	}
-	if full, wait := ratewindow.Take(now, 1, g.window, a.window, a.operator, a.quota); full != nil {
+	return take(ctx, 1, a, g.rate, a.rate, a.operator, a.quota)
+}
+
+// AdmitEvents counts the events of an admitted request, the first of which Admit has counted, against the account's quota. Errors are those
+// of Admit. A request with more events than the quota takes all of it.
+func (r *Registry) AdmitEvents(ctx context.Context, g *Guard, own *orchv1.AccountDefinition, events int) error {
+	a := r.account(g.definition.GetAccount(), own)
+	if a.quota == nil {
+		return nil
+	}
+	if events = min(events, a.quota.Burst()); events < 2 {
+		return nil
+	}
+	return take(ctx, events-1, a, a.quota)
+}
+
+func take(ctx context.Context, n int, a *account, buckets ...*ratelimit.Bucket) error {
+	full, wait, err := ratelimit.Take(ctx, n, buckets...)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case full != nil:
 		return &TooManyError{Wait: wait, Quota: full == a.quota}
 	}
 	return nil
 }
 
-// AdmitEvents counts the events of an admitted request, the first of which Admit has counted, against the account's quota. The error is a
-// *TooManyError. A request with more events than the quota takes all of it.
-func (r *Registry) AdmitEvents(g *Guard, own *orchv1.AccountDefinition, events int, now time.Time) error {
-	quota := r.account(g.definition.GetAccount(), own).quota
-	if quota == nil || events < 2 || quota.Limit() < 2 {
-		return nil
-	}
-	if full, wait := ratewindow.Take(now, min(events, quota.Limit())-1, quota); full != nil {
-		return &TooManyError{Wait: wait, Quota: true}
-	}
-	return nil
-}
-
-// follow returns the window for a rate limit, which counts on from the one before if the limit is the same; nil for none.
-func follow(before *ratewindow.Window, limit *orchv1.WebhookRateLimit) *ratewindow.Window {
+// bucketOf returns the token bucket of a key; nil without a limit.
+func bucketOf(rates *ratelimit.Limiter, key string, limit *orchv1.WebhookRateLimit) *ratelimit.Bucket {
 	if limit == nil {
 		return nil
 	}
-	return followed(before, limit.GetRequests(), time.Duration(limit.GetSeconds())*time.Second)
-}
-
-func followed(before *ratewindow.Window, limit int64, span time.Duration) *ratewindow.Window {
-	if before.Is(int(limit), span) {
-		return before
+	burst := limit.GetRequests()
+	if limit.Burst != nil {
+		burst = limit.GetBurst()
 	}
-	return ratewindow.New(int(limit), span)
+	return rates.Bucket(key, ratelimit.Limit{
+		Tokens: int(limit.GetRequests()), Per: time.Duration(limit.GetSeconds()) * time.Second, Burst: int(burst),
+	})
 }
 
-// followQuota is follow for the quota of events of an account.
-func (r *Registry) followQuota(before *ratewindow.Window, d *orchv1.AccountDefinition) *ratewindow.Window {
+// quotaOf returns the token bucket of the quota of events of an account; nil without a quota.
+func (r *Registry) quotaOf(id string, d *orchv1.AccountDefinition) *ratelimit.Bucket {
 	limit := r.operator.EventsPerSecond
 	if d != nil && d.EventsPerSecond != nil {
 		limit = d.GetEventsPerSecond()
 	}
-	if limit <= 0 {
-		return nil
-	}
-	return followed(before, limit, time.Second)
+	return quota.EventBucket(r.rates, id, limit)
 }
 
 // unruled is an account without rules.
@@ -158,14 +173,12 @@ func (r *Registry) account(id string, d *orchv1.AccountDefinition) *account {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := r.accounts[id]
-	if before == nil {
-		before = &account{operator: follow(nil, r.operator.RateLimit)}
-	} else if before.definition == d {
-		return before
+	if a = r.accounts[id]; a != nil && a.definition == d {
+		return a
 	}
 	a = &account{
-		definition: d, window: follow(before.window, d.GetRateLimit()), operator: before.operator, quota: r.followQuota(before.quota, d),
+		definition: d, rate: bucketOf(r.rates, accountPrefix+id, d.GetRateLimit()),
+		operator: bucketOf(r.rates, operatorPrefix+id, r.operator.RateLimit), quota: r.quotaOf(id, d),
 	}
 	if a.networks, a.setupError = clientaddr.ParseNetworks(d.GetAllowedIps()); a.setupError != nil {
 		a.setupError = fmt.Errorf("%w: its account: %w", ErrClosed, a.setupError)
