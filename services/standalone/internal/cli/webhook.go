@@ -115,6 +115,7 @@ type webhookFlags struct {
 	allow, handshakes      []string
 	topics                 []string
 	rate                   string
+	burst                  int
 	maxSilence             time.Duration
 	response               *responseFlags
 	noAccount, noSignature bool
@@ -142,6 +143,7 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	flags.StringSliceVar(&f.methods, "method", nil, "a method to accept, such as POST; several may be given; all without it")
 	flags.DurationVar(&f.maxSilence, "max-silence", 0, "report the webhook as silent after this time without a request, such as 25h; 0 means never")
 	flags.StringVar(&f.rate, "rate", "", "the rate limit, such as 100/60s; 0 means none")
+	flags.IntVar(&f.burst, "burst", 0, "how many requests the rate limit allows at once; by default those of --rate")
 	_ = cmd.RegisterFlagCompletionFunc("filter-error", cobra.FixedCompletions([]string{"fail", "filtered"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("scheme", cobra.FixedCompletions(schemes, cobra.ShellCompDirectiveNoFileComp))
 	return f
@@ -216,10 +218,13 @@ func (f *webhookFlags) body(ctx context.Context, s *remote.Server, preset map[st
 			body["max_silence"] = int64(f.maxSilence / time.Second)
 		}
 	}
-	if changed("rate") {
-		if body["rate_limit"], err = parseRate(f.rate); err != nil {
+	switch {
+	case changed("rate"):
+		if body["rate_limit"], err = parseRate(f.rate, f.burst); err != nil {
 			return nil, err
 		}
+	case changed("burst"):
+		return nil, fmt.Errorf("%w: --burst needs --rate", errArgument)
 	}
 	return body, f.response.set(body)
 }
@@ -278,9 +283,9 @@ func secretLines(text string) []string {
 	return secrets
 }
 
-// parseRate reads requests per span, such as 100/60s. Zero means no limit: nil.
-func parseRate(text string) (any, error) {
-	if text == "0" {
+// parseRate reads requests per span, such as 100/60s, with a burst unless it is 0. Zero requests mean no limit: nil.
+func parseRate(text string, burst int) (any, error) {
+	if text == "0" && burst == 0 {
 		return nil, nil //nolint:nilnil // The JSON null that lifts the limit.
 	}
 	count, span, ok := strings.Cut(text, "/")
@@ -292,5 +297,9 @@ func parseRate(text string) (any, error) {
 	if err != nil || spanErr != nil || requests < 1 || every < time.Second {
 		return nil, fmt.Errorf("%w: --rate is like 100/60s, not %q", errArgument, text)
 	}
-	return map[string]any{"requests": requests, "seconds": int64(every / time.Second)}, nil
+	limit := map[string]any{"requests": requests, "seconds": int64(every / time.Second)}
+	if burst != 0 {
+		limit["burst"] = burst
+	}
+	return limit, nil
 }

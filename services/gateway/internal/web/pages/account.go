@@ -91,11 +91,13 @@ func showAccount(r *page.Request) (page.View, error) {
 	}
 	a := account.Result()
 	settings := a.GetSettings()
+	rate := rateFieldsOf(settings.GetWebhookRateLimit())
 	v := detailView{
 		Kind: "Account", Title: show.Line(a.GetName(), 80), ID: show.ID(a.GetId()), Tabs: accountLinks(r, ""),
 		Pairs: pairs(
 			pair{"Handle", text(a.GetHandle())},
 			pair{"Webhooks", yes(settings.GetEnforceWebhookAuthentication(), "each needs a service account", "need no service account")},
+			pair{"Rate limit of all webhooks", text(rateText(settings.GetWebhookRateLimit()))},
 			pair{"Addresses", yes(settings.GetEnforceIpAllowlist(), "only those of the list", "all")},
 			pair{"Created", timeCell(r, a.GetCreated())},
 		),
@@ -127,6 +129,9 @@ func showAccount(r *page.Request) (page.View, error) {
 				Name: "enforce_ip_allowlist", Label: "Only allowed addresses may use the account", Kind: "checkbox", Checked: settings.GetEnforceIpAllowlist(),
 				Hint: "The list must contain your own address.",
 			},
+			{Name: "requests", Label: "Rate limit of all webhooks together, requests", Value: rate.Requests, Hint: "Empty means none."},
+			{Name: "seconds", Label: "in seconds", Value: rate.Seconds, Hint: "Empty means 60."},
+			{Name: "burst", Label: "at once", Value: rate.Burst, Hint: "Empty means as many as the rate has requests."},
 		}})
 	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
@@ -149,10 +154,15 @@ func quotaPanel(quotas []*orchv1.AccountQuota) panel {
 }
 
 func editAccount(r *page.Request) (page.View, error) {
+	rate, err := postedRate(r).body()
+	if err != nil {
+		return refusedForm(r, showAccount, err)
+	}
 	account := apicall.New[empty](orchv1.AccountService_UpdateAccount_FullMethodName, inAccount(r, apicall.JSON{"name": r.Field("name"), "handle": r.Field("handle")}))
 	settings := apicall.New[empty](orchv1.AccountService_UpdateAccountSettings_FullMethodName, inAccount(r, apicall.JSON{
 		"enforce_webhook_authentication": r.Field("enforce_webhook_authentication") != "",
 		"enforce_ip_allowlist":           r.Field("enforce_ip_allowlist") != "",
+		"webhook_rate_limit":             rate,
 	}))
 	for _, change := range []apicall.Call{account, settings} { // A refused name changes no setting.
 		if err := r.Call(change); err != nil {

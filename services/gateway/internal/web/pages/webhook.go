@@ -224,10 +224,6 @@ func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
 			verification += ": remove the old one once its sender has changed"
 		}
 	}
-	limit := ""
-	if l := w.GetRateLimit(); l != nil {
-		limit = fmt.Sprintf("%s in %d s", show.Plural(l.GetRequests(), "request", "requests"), l.GetSeconds())
-	}
 	var handshakes []string
 	for _, h := range w.GetHandshakes() {
 		handshakes = append(handshakes, enumWord(h))
@@ -261,7 +257,7 @@ func webhookPairs(r *page.Request, w *orchv1.Webhook) []pair {
 		pair{"Missing values", text(enumWord(w.GetUndefined()))},
 		pair{"Methods", text(cmp.Or(strings.Join(methods, ", "), "all"))},
 		pair{"Handshakes", text(strings.Join(handshakes, ", "))},
-		pair{"Rate limit", text(limit)},
+		pair{"Rate limit", text(rateText(w.GetRateLimit()))},
 		pair{"Addresses", text(strings.Join(w.GetAllowedIps(), ", "))},
 		pair{"Created", timeCell(r, w.GetCreated())},
 		pair{"Changed", timeCell(r, w.GetUpdated())},

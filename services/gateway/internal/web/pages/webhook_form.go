@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -28,12 +27,12 @@ type webhookFormView struct {
 	Name, Description, Template       string
 	Filter                            string
 	// New reports a webhook that does not exist yet; only then the form has a template.
-	New                      bool
-	Schemes, Deduplications  []choice
-	Secrets                  string
-	SecretsHint              string
-	Requests, Seconds, Allow string
-	Topics, Silence          string
+	New                     bool
+	Schemes, Deduplications []choice
+	Secrets                 string
+	SecretsHint             string
+	Rate                    rateFields
+	Allow, Topics, Silence  string
 	// Undefined, FilterErrors, Methods and Handshakes are choices of the contract; Accounts are the service accounts.
 	Undefined, FilterErrors, Methods, Handshakes, Accounts []choice
 	VerifyToken, VerifyTokenHint                           string
@@ -48,8 +47,9 @@ type webhookFormView struct {
 // webhookFields are the fields of the form as their reader typed them.
 type webhookFields struct {
 	name, description, template, scheme, secrets string
-	deduplication, requests, seconds, allow      string
-	topics, silence                              string
+	deduplication                                string
+	rate                                         rateFields
+	allow, topics, silence                       string
 	undefined, verifyToken, account              string
 	filter, filterError                          string
 	methods, handshakes                          []string
@@ -150,10 +150,7 @@ func fieldsOf(w *orchv1.Webhook) webhookFields {
 	if w.MaxSilence != nil {
 		f.silence = strconv.FormatInt(w.GetMaxSilence(), 10)
 	}
-	f.response = responseFieldsOf(w.GetResponse())
-	if l := w.GetRateLimit(); l != nil {
-		f.requests, f.seconds = strconv.FormatInt(l.GetRequests(), 10), strconv.FormatInt(l.GetSeconds(), 10)
-	}
+	f.response, f.rate = responseFieldsOf(w.GetResponse()), rateFieldsOf(w.GetRateLimit())
 	return f
 }
 
@@ -161,7 +158,7 @@ func postedFields(r *page.Request) webhookFields {
 	return webhookFields{
 		name: r.Field("name"), description: r.Field("description"), template: newlines(r.Form.Get("template")), scheme: r.Field("scheme"),
 		secrets: newlines(r.Form.Get("secrets")), deduplication: r.Field("deduplication"),
-		requests: r.Field("requests"), seconds: r.Field("seconds"), allow: newlines(r.Field("allow")), preset: r.Field("preset"),
+		rate: postedRate(r), allow: newlines(r.Field("allow")), preset: r.Field("preset"),
 		topics: newlines(r.Field("topics")), silence: r.Field("silence"), undefined: r.Field("undefined"), account: r.Field("account"),
 		filter: strings.TrimSpace(newlines(r.Form.Get("filter"))), filterError: r.Field("filter_error"),
 		verifyToken: r.Form.Get("verify_token"), methods: r.Form["methods"], handshakes: r.Form["handshakes"], response: postedResponse(r),
@@ -174,7 +171,7 @@ func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n"
 // body is the form as the API has it. Verification that stays the same is not sent, so the server keeps all of it.
 func (f webhookFields) body(before *orchv1.Webhook) (apicall.JSON, error) {
 	body := apicall.JSON{
-		"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "rate_limit": nil, "max_silence": nil, "service_account_id": nil, "filter": nil,
+		"name": f.name, "description": f.description, "allowed_ips": lines(f.allow), "max_silence": nil, "service_account_id": nil, "filter": nil,
 		"methods": append([]string{}, f.methods...), "handshakes": append([]string{}, f.handshakes...),
 	}
 	for name, value := range map[string]string{
@@ -185,17 +182,6 @@ func (f webhookFields) body(before *orchv1.Webhook) (apicall.JSON, error) {
 			body[name] = value
 		}
 	}
-	if f.requests != "" {
-		requests, err := strconv.ParseInt(f.requests, 10, 64)
-		seconds, errSeconds := strconv.ParseInt(f.seconds, 10, 64)
-		if f.seconds == "" {
-			seconds, errSeconds = 60, nil
-		}
-		if errors.Join(err, errSeconds) != nil {
-			return nil, rpc.Detail(http.StatusUnprocessableEntity, "The rate limit needs whole numbers.")
-		}
-		body["rate_limit"] = apicall.JSON{"requests": requests, "seconds": seconds}
-	}
 	if f.silence != "" {
 		seconds, err := strconv.ParseInt(f.silence, 10, 64)
 		if err != nil {
@@ -204,6 +190,9 @@ func (f webhookFields) body(before *orchv1.Webhook) (apicall.JSON, error) {
 		body["max_silence"] = seconds
 	}
 	var err error
+	if body["rate_limit"], err = f.rate.body(); err != nil {
+		return nil, err
+	}
 	if body["response"], err = f.response.body(); err != nil {
 		return nil, err
 	}
@@ -323,7 +312,7 @@ func webhookForm(r *page.Request, f webhookFields, before *orchv1.Webhook, err e
 	v := webhookFormView{
 		Title: "New webhook", Path: r.Path(), Back: r.To("webhooks"), Action: "webhook-create", Button: "Create the webhook", New: before == nil,
 		Name: f.name, Description: f.description, Template: f.template, Secrets: f.secrets,
-		Requests: f.requests, Seconds: f.seconds, Allow: f.allow, Topics: f.topics, Silence: f.silence, Filter: f.filter, Invalid: map[string]bool{},
+		Rate: f.rate, Allow: f.allow, Topics: f.topics, Silence: f.silence, Filter: f.filter, Invalid: map[string]bool{},
 		ResponseStatus: f.response.status, ResponseHeaders: f.response.headers, ResponseBody: f.response.text,
 	}
 	if before != nil {
