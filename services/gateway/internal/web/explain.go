@@ -113,7 +113,7 @@ func describe(e *orchv1.HttpError) (title, text string) {
 
 // standalone responds with a message outside any workspace.
 func (s *Site) standalone(w http.ResponseWriter, r *http.Request, status int, title, text string) {
-	f := frame{Title: title, Base: s.prefix(r), Static: s.prefix(r) + s.staticPath, Version: s.opts.Version}
+	f := frame{Title: title, Base: s.prefix(r), Static: s.prefix(r) + s.staticPath, Version: s.opts.Version, Themes: s.themeChoices(r)}
 	s.render(w, r, status, "message.html", pongo2.Context{"site": f, "v": explanation{
 		Status: status, Title: title, Text: text, RequestID: requestlog.RequestID(w), Back: s.prefix(r) + "/", BackTitle: "Home",
 	}})

@@ -70,6 +70,6 @@ func (s *Site) serveDocs(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	site := frame{Static: s.prefix(r) + s.staticPath}
+	site := frame{Static: s.prefix(r) + s.staticPath, Themes: s.themeChoices(r)}
 	s.render(w, r, http.StatusOK, "docs.html", pongo2.Context{"site": site, "v": explorerView{Base: s.prefix(r), Tags: tags}})
 }

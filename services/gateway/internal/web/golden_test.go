@@ -274,7 +274,7 @@ func requireLink(t *testing.T, site *Site, link string) {
 	link = strings.ReplaceAll(strings.ReplaceAll(link, "&amp;", "&"), "&#39;", "'")
 	u, err := url.Parse(strings.TrimPrefix(link, "http://orch.test"))
 	require.NoError(t, err, link)
-	if u.Host != "" || u.Path == "" || strings.HasPrefix(u.Path, "/static/") || strings.HasPrefix(u.Path, "/docs") || strings.HasPrefix(u.Path, "/api/") {
+	if u.Host != "" || u.Path == "" || u.Path == themePath || strings.HasPrefix(u.Path, "/static/") || strings.HasPrefix(u.Path, "/docs") || strings.HasPrefix(u.Path, "/api/") {
 		return
 	}
 	_, path := splitWorkspacePath(u.EscapedPath())

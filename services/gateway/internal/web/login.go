@@ -49,7 +49,7 @@ func localPath(next string) string {
 }
 
 func (s *Site) loginForm(w http.ResponseWriter, r *http.Request, status int, user, problem string) {
-	f := frame{Title: "Sign in", Base: s.prefix(r), Static: s.prefix(r) + s.staticPath, Version: s.opts.Version}
+	f := frame{Title: "Sign in", Base: s.prefix(r), Static: s.prefix(r) + s.staticPath, Version: s.opts.Version, Themes: s.themeChoices(r)}
 	s.render(w, r, status, "login.html", pongo2.Context{"site": f, "v": loginView{
 		Credential: s.opts.Credential, Action: s.prefix(r) + "/login", Next: r.URL.Query().Get("next"), User: user, Problem: problem,
 		FormToken: session.FormToken(w, r, s.secure(r)), FormField: session.FormField,

@@ -37,9 +37,22 @@ type frame struct {
 	Workspace  string
 	Zone       string
 	SignedIn   bool
-	Fragment   bool
+	// Themes are the choices of the foot, whose form posts to ThemePath and leads back to Here.
+	Themes          []themeChoice
+	ThemePath, Here string
+	Fragment        bool
 	// Complete leads to the page with the parts that took too long; empty if none did.
 	Complete string
+}
+
+// Theme returns the theme of the page, empty for the one of the browser.
+func (f frame) Theme() string {
+	for _, t := range f.Themes {
+		if t.Current && t.Value != session.SystemTheme {
+			return t.Value
+		}
+	}
+	return ""
 }
 
 // maxCalls and maxCallBody bound what a page shows of the calls that made it.
@@ -107,6 +120,7 @@ func (s *Site) frame(r *page.Request, v pageVisit, p *page.Page) frame {
 		Version: s.opts.Version, Name: v.Name, Zone: r.Zone.String(),
 		Now: show.Clock{Zone: r.Zone}.Text(r.Now),
 	}
+	f.Themes, f.ThemePath, f.Here = s.themeChoices(r.HTTP), s.prefix(r.HTTP)+themePath, strings.TrimPrefix(r.Here(), s.prefix(r.HTTP))
 	f.SearchIcon = show.Icon("search").HTML()
 	f.SignOut, f.Fragment = s.prefix(r.HTTP)+"/logout", r.Fragment
 	_, f.SignedIn = session.From(r.HTTP.Context())

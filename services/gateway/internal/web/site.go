@@ -174,6 +174,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		requestlog.SetRoute(w, "/logout")
 		s.logout(w, r)
 		return
+	case themePath:
+		requestlog.SetRoute(w, themePath)
+		s.chooseTheme(w, r)
+		return
 	}
 	s.servePage(w, r)
 }
