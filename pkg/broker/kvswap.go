@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// swapAttempts bounds the attempts after lost races.
-const swapAttempts = 20
+const (
+	// swapAttempts bounds the attempts after lost races.
+	swapAttempts = 20
+	// swapPause is the most that a writer pauses after its first lost race; each further race adds as much.
+	swapPause = time.Millisecond
+)
 
 // Swap changes a key by compare-and-set. decide receives the key's value, or nil without one. It returns the new value;
 // nil means no change. After a lost race decide is called again, so it must read everything that it depends on anew.
@@ -17,7 +23,7 @@ const swapAttempts = 20
 func (k *KV) Swap(ctx context.Context, key string, decide func(current []byte) (next []byte, err error)) error {
 	bound, unbind := k.conn.epoch.bind(ctx)
 	defer unbind()
-	for range swapAttempts {
+	for attempt := range swapAttempts {
 		entry, err := k.kv.Get(bound, key)
 		absent := errors.Is(err, jetstream.ErrKeyNotFound)
 		if err != nil && !absent {
@@ -42,6 +48,7 @@ func (k *KV) Swap(ctx context.Context, key string, decide func(current []byte) (
 		if !errors.Is(err, jetstream.ErrKeyExists) && !wrongRevision(err) {
 			return unavailable(ctx, "putting into bucket "+k.bucket, err)
 		}
+		pause(bound, rand.N(time.Duration(attempt+1)*swapPause)) // Writers that lose together must not try again together.
 	}
 	return fmt.Errorf("put %q into bucket %s: lost every race to other writers: %w", key, k.bucket, ErrUnavailable)
 }

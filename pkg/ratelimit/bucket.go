@@ -35,9 +35,9 @@ func (b *Bucket) Burst() int {
 
 // countDemand counts tokens that the process needs. The caller holds the lock.
 func (b *Bucket) countDemand(n int, now time.Time) {
-	if passed := now.Sub(b.windowStart); passed >= leaseTime {
+	if passed := now.Sub(b.windowStart); passed < 0 || passed >= leaseTime {
 		b.previousDemand = 0
-		if passed < 2*leaseTime {
+		if passed > 0 && passed < 2*leaseTime {
 			b.previousDemand = b.demand
 		}
 		b.windowStart, b.demand = now, 0
@@ -50,6 +50,15 @@ func (b *Bucket) leaseSize() int {
 	return min(max(b.demand, b.previousDemand), max(1, b.limit.Burst/20, int(b.limit.gain(leasePause))))
 }
 
+// sinceLease returns the time since the last lease, as of now. After a step back of the clock a lease is possible at once. The caller holds
+// the lock.
+func (b *Bucket) sinceLease(now time.Time) time.Duration {
+	if passed := now.Sub(b.leased); passed >= -maxSkew {
+		return passed
+	}
+	return leaseTimeout
+}
+
 // wait returns how long n tokens must wait, as far as the process knows. The wait is fresh if the process has read the shared state within
 // leaseTime: in a longer time others may have returned tokens. The caller holds the lock.
 func (b *Bucket) wait(n int, now time.Time) (wait time.Duration, fresh bool) {
@@ -57,9 +66,9 @@ func (b *Bucket) wait(n int, now time.Time) (wait time.Duration, fresh bool) {
 	if b.scarce {
 		// The bucket must not be full before the next lease: it would lose tokens.
 		half := time.Duration(float64(b.limit.Burst) / 2 / b.limit.rate() * float64(time.Second))
-		wait = max(wait, b.leased.Add(min(leasePause, half)).Sub(now))
+		wait = max(wait, min(leasePause, half)-b.sinceLease(now))
 	}
-	return wait, now.Sub(b.leased) < leaseTime
+	return wait, b.sinceLease(now) < leaseTime
 }
 
 // lease adds at least the tokens that n lack to the stock, if the shared bucket has them. Concurrent calls share one lease.
@@ -76,7 +85,7 @@ func (b *Bucket) lease(ctx context.Context, n int) error {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for a lease of tokens: %w", ctx.Err())
 		}
-	case b.failure != nil && now.Sub(b.leased) < leaseTimeout:
+	case b.failure != nil && b.sinceLease(now) < leaseTimeout:
 		defer b.mu.Unlock()
 		return b.failure
 	case b.stock >= n:
@@ -93,13 +102,15 @@ func (b *Bucket) lease(ctx context.Context, n int) error {
 	var known state
 	err := b.limiter.states.Swap(ctx, b.key, func(current []byte) ([]byte, error) {
 		now := b.limiter.clock.Now()
-		known, leased = decodeState(current, limit, now).refilled(limit, now), 0
+		stored := decodeState(current, limit, now)
+		known, leased = stored.refilled(limit, now), 0
 		if tokens := known.tokens(limit); tokens >= least {
 			leased = min(tokens, want)
 			known.missing += float64(leased)
-			return known.encode(), nil
+		} else if !stored.at.After(now.Add(maxSkew)) { // After a step back of the clock the state must refill from now on.
+			return nil, nil
 		}
-		return nil, nil
+		return known.encode(), nil
 	})
 	if err != nil {
 		err = fmt.Errorf("lease tokens of %s: %w", b.key, err)
@@ -119,19 +130,18 @@ func (b *Bucket) lease(ctx context.Context, n int) error {
 	return err
 }
 
-// returnStock returns the stock if the last lease has at least an age.
+// returnStock returns the stock if the last lease has at least an age. After a failure the tokens are lost: the broker may have them.
 func (b *Bucket) returnStock(ctx context.Context, age time.Duration) {
 	b.mu.Lock()
-	if b.leasing != nil || b.limiter.clock.Now().Sub(b.leased) < age {
+	if b.leasing != nil || b.sinceLease(b.limiter.clock.Now()) < age {
 		b.mu.Unlock()
 		return
 	}
 	stock, limit := b.stock, b.limit
 	b.stock = 0
 	b.mu.Unlock()
-	var err error
 	if stock > 0 {
-		err = b.limiter.states.Swap(ctx, b.key, func(current []byte) ([]byte, error) {
+		_ = b.limiter.states.Swap(ctx, b.key, func(current []byte) ([]byte, error) {
 			now := b.limiter.clock.Now()
 			s := decodeState(current, limit, now).refilled(limit, now)
 			s.missing = max(0, s.missing-float64(stock))
@@ -142,9 +152,6 @@ func (b *Bucket) returnStock(ctx context.Context, age time.Duration) {
 	defer b.limiter.mu.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err != nil {
-		b.stock += stock
-	}
 	if b.stock == 0 {
 		delete(b.limiter.stocked, b)
 	}

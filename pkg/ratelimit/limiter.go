@@ -9,8 +9,8 @@
 // as many tokens as it needs within leaseTime, and at most a twentieth of the burst or the tokens of leasePause. So the tokens in stock of
 // processes that do not need them are few, and they return after leaseTime.
 //
-// A process that ends without Run returning its stock loses those tokens. If the shared states are lost, every bucket is full again. While
-// they are unavailable, a bucket gives what is in stock, and Take then returns an error.
+// A process that ends without Run returning its stock loses those tokens, and so does a failed return. If the shared states are lost, every
+// bucket is full again. While they are unavailable, a bucket gives what is in stock, and Take then returns an error.
 package ratelimit
 
 import (
@@ -117,7 +117,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 }
 
-// returnStock returns the stock of the buckets whose last lease has at least an age. Stock that cannot be returned stays.
+// returnStock returns the stock of the buckets whose last lease has at least an age.
 func (l *Limiter) returnStock(ctx context.Context, age time.Duration) {
 	l.mu.Lock()
 	stocked := make([]*Bucket, 0, len(l.stocked))

@@ -278,6 +278,38 @@ func TestAnOutageGivesTheStock(t *testing.T) {
 	require.NoError(t, take())
 }
 
+// TestALimitOutlivesASteppedClock: after a step back the limit refills from the new time on, and a failed lease is tried again.
+func TestALimitOutlivesASteppedClock(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ failure error }{"an empty bucket": {}, "an outage": {errors.New("away")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := clock.NewManual(start)
+			states := &counted{local: local{values: map[string][]byte{}}}
+			bucket := New(Options{States: states, Clock: now}).Bucket("a", Limit{1, time.Minute, 1})
+			accepted := func() bool {
+				full, _, err := Take(t.Context(), 1, bucket)
+				require.NoError(t, err)
+				return full == nil
+			}
+			require.True(t, accepted())
+			require.False(t, accepted())
+			if c.failure != nil {
+				states.err = c.failure
+				now.Advance(leaseTime)
+				_, _, err := Take(t.Context(), 1, bucket)
+				require.ErrorIs(t, err, c.failure)
+				states.err = nil
+			}
+			now.Advance(-time.Hour)
+			require.False(t, accepted())
+			now.Advance(time.Minute)
+			require.True(t, accepted())
+			require.False(t, accepted())
+		})
+	}
+}
+
 // TestALostStoreIsFull: a broker that restarts has lost the states. The limiters go on with full buckets.
 func TestALostStoreIsFull(t *testing.T) {
 	t.Parallel()
