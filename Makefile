@@ -342,6 +342,14 @@ bench-events: build $(VENV)/prefect ## measure how events and logs are taken in 
 	go run ./test/bench/events -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
 	cd services/orchestration && ORCH_SCALE_EVENTS=1000000 go test -count=1 -v -timeout=20m -run='^TestFirstPagesOfManyEvents$$' ./internal/events
 
+.PHONY: bench-slots
+bench-slots: build ## measure how slots are handed over: the time it takes, and whether those that wait longest come first
+	go run ./test/bench/slots -orch bin/orch $(BENCHFLAGS)
+
+.PHONY: bench-queues
+bench-queues: build ## measure polls of a queue whose runs wait for a slot, and of one with 50,000 scheduled runs
+	go run ./test/bench/queues -orch bin/orch $(BENCHFLAGS)
+
 .PHONY: bench-workers
 bench-workers: build $(VENV)/prefect ## measure polls of work pools beside the Python server; BENCHFLAGS="-runs 5000 -workers 10" makes it small
 	go run ./test/bench/workers -orch bin/orch -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)

@@ -39,6 +39,8 @@ type Info struct {
 	Automation Automation
 	// Peer is the client's address; the zero address if unknown.
 	Peer netip.Addr
+	// Connection is the remote address and port of the request's connection, or empty. Requests of one client often share it.
+	Connection string
 	// ID identifies the request in the logs of all services.
 	ID string
 	// Caller is the authenticated sender; it is zero without API keys, where everybody may do everything.
@@ -100,6 +102,7 @@ const (
 	keyExpects   = "orch-client-vocabulary" // Absent for the vocabulary Orch.
 	keyPeer      = "orch-peer"
 	keyID        = "orch-request-id"
+	keyConn      = "orch-connection"
 	// The automation's id and name; the name is in base64, because metadata is ASCII.
 	keyAutomation     = "orch-automation"
 	keyAutomationName = "orch-automation-name"
@@ -119,6 +122,9 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 	)
 	if info.Peer.IsValid() {
 		md.Set(keyPeer, info.Peer.String())
+	}
+	if info.Connection != "" {
+		md.Set(keyConn, info.Connection)
 	}
 	if info.APIVersion != "" {
 		md.Set(keyAPI, info.APIVersion)
@@ -177,6 +183,7 @@ func Incoming(ctx context.Context) (Info, error) {
 		UserAgent:  first(keyUserAgent),
 		APIVersion: first(keyAPI),
 		ID:         first(keyID),
+		Connection: first(keyConn),
 	}
 	if info.Expects, err = vocabulary.Parse(first(keyExpects)); err != nil {
 		return Info{}, fmt.Errorf("parse client vocabulary metadata: %w", err)

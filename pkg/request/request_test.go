@@ -32,7 +32,7 @@ func TestWhatIsSentArrives(t *testing.T) {
 		info := request.Info{
 			Account: id.Draw(t, "account"), Workspace: id.Draw(t, "workspace"),
 			PublicURL: text.Draw(t, "public"), HooksURL: text.Draw(t, "hooks"), UserAgent: text.Draw(t, "agent"),
-			APIVersion: text.Draw(t, "version"), ID: text.Draw(t, "request"),
+			APIVersion: text.Draw(t, "version"), ID: text.Draw(t, "request"), Connection: text.Draw(t, "connection"),
 		}
 		if rapid.Bool().Draw(t, "automated") {
 			info.Automation = request.Automation{ID: id.Draw(t, "automation"), Name: rapid.String().Draw(t, "name")}

@@ -70,6 +70,8 @@ func TestAddressesAreThoseThatTheClientUsed(t *testing.T) {
 			got := s.do(t, "GET", test.prefix+"/flows/"+flowID, "", headers...)
 			require.Equal(t, 200, got.status, got.body)
 			_, info := s.domain.seen()
+			require.Regexp(t, `^127\.0\.0\.1:\d+$`, info.Connection)
+			info.Connection = ""
 			require.Equal(t, request.Info{
 				Account: request.DefaultAccount, Workspace: request.DefaultWorkspace,
 				PublicURL: test.public, HooksURL: test.hooks, UserAgent: "umlaut/?", ID: "from-client-7",

@@ -93,6 +93,41 @@ func TestDeploymentSlots(t *testing.T) {
 	}
 }
 
+// waiters returns the number of clients that wait for slots of a limit.
+func (d *domain) waiters(limit string) int64 {
+	d.t.Helper()
+	return call[*orchv1.ConcurrencyLimitSlots](d, orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitSlots_FullMethodName,
+		&orchv1.ReadConcurrencyLimitSlotsRequest{IdOrName: limit}).GetWaiterCount()
+}
+
+// A run that no longer waits for a slot has no position: others get the slot at once.
+func TestARunThatStopsWaitingHasNoPosition(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(*domain, *orchv1.FlowRun){
+		"cancelled":   func(d *domain, run *orchv1.FlowRun) { d.proposeAs(newClient, run, stateCancelled) },
+		"rescheduled": func(d *domain, run *orchv1.FlowRun) { d.proposeAs(newClient, run, stateScheduled) },
+		"deleted": func(d *domain, run *orchv1.FlowRun) {
+			call[*emptypb.Empty](d, orchv1.FlowRunService_DeleteFlowRun_FullMethodName, &orchv1.DeleteFlowRunRequest{Id: run.GetId()})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDomain(t)
+			newRun := d.limited(1, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_ENQUEUE)
+			holder, waits, next := newRun(), newRun(), newRun()
+			d.proposeAs(newClient, holder, statePending)
+			d.proposeAs(newClient, waits, statePending)
+			require.EqualValues(t, 1, d.waiters("of-deployment"))
+			d.proposeAs(newClient, waits, statePending)
+			require.EqualValues(t, 1, d.waiters("of-deployment"))
+			stop(d, waits)
+			require.Zero(t, d.waiters("of-deployment"))
+			d.proposeAs(newClient, holder, stateCancelled)
+			require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, d.proposeAs(newClient, next, statePending).GetStatus())
+		})
+	}
+}
+
 // A run whose lease ran out while it was pending gets another slot, or is cancelled.
 func TestDeploymentSlotIsValidatedAtRunning(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,12 @@ func TestTaskRunsTakeSlotsOfTheirTags(t *testing.T) {
 	require.Equal(t, []string{second.GetId()}, d.holders("db"))
 	require.Equal(t, []string{second.GetId()}, d.holders("big"))
 
+	third := d.task(flowRun, "3", taggedWith("db"))
+	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_WAIT, d.setTask(third, to(stRunning)).GetStatus())
+	require.EqualValues(t, 1, d.waiters("tag:db"))
+	d.setTask(third, to(stateCancelled))
+	require.Zero(t, d.waiters("tag:db"), "a run that ends waits no longer")
+
 	call[*emptypb.Empty](d, orchv1.TaskRunService_DeleteTaskRun_FullMethodName, &orchv1.DeleteTaskRunRequest{Id: second.GetId()})
 	eventually(t, func() bool { return len(d.held("db"))+len(d.held("big")) == 0 }, "what a deleted run held comes back")
 	require.Empty(t, d.holders("db"))

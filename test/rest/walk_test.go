@@ -327,6 +327,9 @@ func (s *server) walkLimits() {
 	s.visit(422, "POST /v2/concurrency_limits/increment", `{"names": ["db"], "slots": 1, "mode": "rate_limit"}`)
 	require.Empty(t, s.visit(200, "POST /v2/concurrency_limits/increment", `{"names": ["unknown"], "slots": 1}`).at(""))
 	s.visit(200, "POST /v2/concurrency_limits/decrement", `{"names": ["db"], "slots": 1, "occupancy_seconds": 0.5}`)
+	require.EqualValues(t, 1, s.visit(200, "GET /v2/concurrency_limits/{id_or_name}/slots", "", "db").at("waiter_count"))
+	s.visit(204, "DELETE /v2/concurrency_limits/{id_or_name}", "", "db") // The slot is reserved for the request that was refused.
+	id = s.visit(201, "POST /v2/concurrency_limits/", `{"name": "db", "limit": 1}`).text("id")
 	lease := s.visit(200, "POST /v2/concurrency_limits/increment-with-lease", `{"names": ["db"], "slots": 1, "lease_duration": 60,
 		"holder": {"type": "task_run", "id": "`+uuid.NewString()+`"}}`).text("lease_id")
 	s.visit(204, "POST /v2/concurrency_limits/leases/{lease_id}/renew", `{"lease_duration": 90}`, lease)

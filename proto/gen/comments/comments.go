@@ -1489,6 +1489,22 @@ func Of(fullName string) string {
 		return "List tag limits. Returns a page of all tag limits, by tag."
 	case "orch.v1.ConcurrencyLimitService.ResetConcurrencyLimitByTag":
 		return "Reset a tag limit. Replaces the task runs that hold slots; an absent list frees all slots."
+	case "orch.v1.ConcurrencyLimitSlots":
+		return "ConcurrencyLimitSlots are the slots of a limit, with those that hold them and those that wait for them."
+	case "orch.v1.ConcurrencyLimitSlots.active_slots":
+		return "Number of slots in use; it exceeds the limit when the limit was lowered below it."
+	case "orch.v1.ConcurrencyLimitSlots.holder_count":
+		return "Number of holders."
+	case "orch.v1.ConcurrencyLimitSlots.holders":
+		return "Holders, the longest first, at most 200."
+	case "orch.v1.ConcurrencyLimitSlots.limit":
+		return "Number of slots, 0 or more."
+	case "orch.v1.ConcurrencyLimitSlots.slots_without_lease":
+		return "Number of slots in use that no lease returns: clients acquired them by count."
+	case "orch.v1.ConcurrencyLimitSlots.waiter_count":
+		return "Number of waiters."
+	case "orch.v1.ConcurrencyLimitSlots.waiters":
+		return "Waiters in the order in which they get slots, at most 200."
 	case "orch.v1.ConcurrencyLimitStrategy":
 		return "ConcurrencyLimitStrategy states the treatment of a run without a free slot."
 	case "orch.v1.ConcurrencyLimitV2":
@@ -1551,6 +1567,8 @@ func Of(fullName string) string {
 		return "Delete a concurrency limit. Existing leases remain and no longer hold its slots."
 	case "orch.v1.ConcurrencyLimitV2Service.ReadAllConcurrencyLimitsV2":
 		return "List concurrency limits. Returns a page of all limits, by name."
+	case "orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitSlots":
+		return "Read the slots of a concurrency limit. Returns who holds them since when, and who waits for them."
 	case "orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitV2":
 		return "Read a concurrency limit. The path holds its UUID or its name; a text that parses as a UUID is a UUID."
 	case "orch.v1.ConcurrencyLimitV2Service.RenewConcurrencyLease":
@@ -1599,6 +1617,8 @@ func Of(fullName string) string {
 		return "Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null means 300."
 	case "orch.v1.ConcurrencySlotHolder":
 		return "ConcurrencySlotHolder holds slots of one limit."
+	case "orch.v1.ConcurrencySlotHolder.age":
+		return "Time since the acquisition, in seconds."
 	case "orch.v1.ConcurrencySlotHolder.expires":
 		return "Time at which the slots return automatically; unset means never."
 	case "orch.v1.ConcurrencySlotHolder.holder":
@@ -1609,6 +1629,22 @@ func Of(fullName string) string {
 		return "Time of acquisition."
 	case "orch.v1.ConcurrencySlotHolder.slots":
 		return "Number of slots held."
+	case "orch.v1.ConcurrencySlotWaiter":
+		return "ConcurrencySlotWaiter waits for slots of one limit; slots that become free are reserved for it."
+	case "orch.v1.ConcurrencySlotWaiter.connection":
+		return "Connection of the last request; it recognises a client without a holder."
+	case "orch.v1.ConcurrencySlotWaiter.due":
+		return "Time at which the waiter requests the slots again, in UTC; the reservation ends 0.5 to 2 seconds later."
+	case "orch.v1.ConcurrencySlotWaiter.holder":
+		return "Run that waits; unset when the client stated none."
+	case "orch.v1.ConcurrencySlotWaiter.requested":
+		return "Time of the last refused request, in UTC."
+	case "orch.v1.ConcurrencySlotWaiter.reserved":
+		return "Time from which free slots are reserved for the waiter, in UTC."
+	case "orch.v1.ConcurrencySlotWaiter.since":
+		return "Time of the first refused request, in UTC."
+	case "orch.v1.ConcurrencySlotWaiter.slots":
+		return "Number of slots that it waits for."
 	case "orch.v1.ConcurrencySlotsDecrement":
 		return "ConcurrencySlotsDecrement releases slots of several limits."
 	case "orch.v1.ConcurrencySlotsDecrement.create_if_missing":
@@ -2815,6 +2851,10 @@ func Of(fullName string) string {
 		return "Parameters of the flow by name."
 	case "orch.v1.FlowRun.parent_task_run_id":
 		return "UUID of the task run that represents this subflow run; null for a top-level run."
+	case "orch.v1.FlowRun.priority":
+		return "Points by which the run comes before others, from its labels and job variables; unset for none."
+	case "orch.v1.FlowRun.rank":
+		return "Time that orders the run among the waiting runs of its deployment: the expected start, brought forward by the priority."
 	case "orch.v1.FlowRun.rejected_transition_id":
 		return "Transition id of the proposal whose rejection wrote the current state; unset for other states."
 	case "orch.v1.FlowRun.run_count":
@@ -3965,6 +4005,8 @@ func Of(fullName string) string {
 		return "Tag of the limit."
 	case "orch.v1.ReadConcurrencyLimitRequest.id":
 		return "UUID of the tag limit."
+	case "orch.v1.ReadConcurrencyLimitSlotsRequest.id_or_name":
+		return "UUID or name of the limit."
 	case "orch.v1.ReadConcurrencyLimitV2Request.id_or_name":
 		return "UUID or name of the limit."
 	case "orch.v1.ReadDeadLetterRequest.id":

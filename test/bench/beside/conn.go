@@ -45,6 +45,7 @@ func (c *Conn) Close() {
 // Answer is a response. The body is as sent, and valid until the next call.
 type Answer struct {
 	Status int
+	Header http.Header
 	Body   []byte
 	Gzip   bool
 }
@@ -127,5 +128,5 @@ func (c *Conn) exchange(method, path string, body []byte) (Answer, error) {
 	if err == nil && response.Close {
 		c.Close()
 	}
-	return Answer{Status: response.StatusCode, Body: c.body.Bytes(), Gzip: response.Header.Get("Content-Encoding") == "gzip"}, err
+	return Answer{Status: response.StatusCode, Header: response.Header, Body: c.body.Bytes(), Gzip: response.Header.Get("Content-Encoding") == "gzip"}, err
 }

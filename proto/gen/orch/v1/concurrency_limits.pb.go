@@ -158,6 +158,7 @@ type ConcurrencyLimitV2 struct {
 	Holders                 []*ConcurrencySlotHolder `protobuf:"bytes,11,rep,name=holders,proto3" json:"holders,omitempty"`
 	ActiveAt                *timestamppb.Timestamp   `protobuf:"bytes,12,opt,name=active_at,json=activeAt,proto3,oneof" json:"active_at,omitempty"`
 	DeniedAt                *timestamppb.Timestamp   `protobuf:"bytes,13,opt,name=denied_at,json=deniedAt,proto3,oneof" json:"denied_at,omitempty"`
+	Waiters                 []*ConcurrencySlotWaiter `protobuf:"bytes,14,rep,name=waiters,proto3" json:"waiters,omitempty"`
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -283,6 +284,13 @@ func (x *ConcurrencyLimitV2) GetDeniedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ConcurrencyLimitV2) GetWaiters() []*ConcurrencySlotWaiter {
+	if x != nil {
+		return x.Waiters
+	}
+	return nil
+}
+
 // ConcurrencySlotHolder holds slots of one limit.
 type ConcurrencySlotHolder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -295,7 +303,9 @@ type ConcurrencySlotHolder struct {
 	// Time at which the slots return automatically; unset means never.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
 	// Identity of the holder; unset when the client stated none.
-	Holder        *ConcurrencyLeaseHolder `protobuf:"bytes,5,opt,name=holder,proto3,oneof" json:"holder,omitempty"`
+	Holder *ConcurrencyLeaseHolder `protobuf:"bytes,5,opt,name=holder,proto3,oneof" json:"holder,omitempty"`
+	// Time since the acquisition, in seconds.
+	Age           float64 `protobuf:"fixed64,6,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -365,6 +375,213 @@ func (x *ConcurrencySlotHolder) GetHolder() *ConcurrencyLeaseHolder {
 	return nil
 }
 
+func (x *ConcurrencySlotHolder) GetAge() float64 {
+	if x != nil {
+		return x.Age
+	}
+	return 0
+}
+
+// ConcurrencySlotWaiter waits for slots of one limit; slots that become free are reserved for it.
+type ConcurrencySlotWaiter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run that waits; unset when the client stated none.
+	Holder *ConcurrencyLeaseHolder `protobuf:"bytes,1,opt,name=holder,proto3,oneof" json:"holder,omitempty"`
+	// Number of slots that it waits for.
+	Slots int64 `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Time of the first refused request, in UTC.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// Time of the last refused request, in UTC.
+	Requested *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=requested,proto3" json:"requested,omitempty"`
+	// Time from which free slots are reserved for the waiter, in UTC.
+	Reserved *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	// Time at which the waiter requests the slots again, in UTC; the reservation ends 0.5 to 2 seconds later.
+	Due *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=due,proto3" json:"due,omitempty"`
+	// Connection of the last request; it recognises a client without a holder.
+	Connection    string `protobuf:"bytes,7,opt,name=connection,proto3" json:"connection,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConcurrencySlotWaiter) Reset() {
+	*x = ConcurrencySlotWaiter{}
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConcurrencySlotWaiter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConcurrencySlotWaiter) ProtoMessage() {}
+
+func (x *ConcurrencySlotWaiter) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConcurrencySlotWaiter.ProtoReflect.Descriptor instead.
+func (*ConcurrencySlotWaiter) Descriptor() ([]byte, []int) {
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ConcurrencySlotWaiter) GetHolder() *ConcurrencyLeaseHolder {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+func (x *ConcurrencySlotWaiter) GetSlots() int64 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *ConcurrencySlotWaiter) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ConcurrencySlotWaiter) GetRequested() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Requested
+	}
+	return nil
+}
+
+func (x *ConcurrencySlotWaiter) GetReserved() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Reserved
+	}
+	return nil
+}
+
+func (x *ConcurrencySlotWaiter) GetDue() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+func (x *ConcurrencySlotWaiter) GetConnection() string {
+	if x != nil {
+		return x.Connection
+	}
+	return ""
+}
+
+// ConcurrencyLimitSlots are the slots of a limit, with those that hold them and those that wait for them.
+type ConcurrencyLimitSlots struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of slots, 0 or more.
+	Limit int64 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of slots in use; it exceeds the limit when the limit was lowered below it.
+	ActiveSlots int64 `protobuf:"varint,2,opt,name=active_slots,json=activeSlots,proto3" json:"active_slots,omitempty"`
+	// Number of slots in use that no lease returns: clients acquired them by count.
+	SlotsWithoutLease int64 `protobuf:"varint,3,opt,name=slots_without_lease,json=slotsWithoutLease,proto3" json:"slots_without_lease,omitempty"`
+	// Number of holders.
+	HolderCount int64 `protobuf:"varint,4,opt,name=holder_count,json=holderCount,proto3" json:"holder_count,omitempty"`
+	// Holders, the longest first, at most 200.
+	Holders []*ConcurrencySlotHolder `protobuf:"bytes,5,rep,name=holders,proto3" json:"holders,omitempty"`
+	// Number of waiters.
+	WaiterCount int64 `protobuf:"varint,6,opt,name=waiter_count,json=waiterCount,proto3" json:"waiter_count,omitempty"`
+	// Waiters in the order in which they get slots, at most 200.
+	Waiters       []*ConcurrencySlotWaiter `protobuf:"bytes,7,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConcurrencyLimitSlots) Reset() {
+	*x = ConcurrencyLimitSlots{}
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConcurrencyLimitSlots) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConcurrencyLimitSlots) ProtoMessage() {}
+
+func (x *ConcurrencyLimitSlots) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConcurrencyLimitSlots.ProtoReflect.Descriptor instead.
+func (*ConcurrencyLimitSlots) Descriptor() ([]byte, []int) {
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ConcurrencyLimitSlots) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ConcurrencyLimitSlots) GetActiveSlots() int64 {
+	if x != nil {
+		return x.ActiveSlots
+	}
+	return 0
+}
+
+func (x *ConcurrencyLimitSlots) GetSlotsWithoutLease() int64 {
+	if x != nil {
+		return x.SlotsWithoutLease
+	}
+	return 0
+}
+
+func (x *ConcurrencyLimitSlots) GetHolderCount() int64 {
+	if x != nil {
+		return x.HolderCount
+	}
+	return 0
+}
+
+func (x *ConcurrencyLimitSlots) GetHolders() []*ConcurrencySlotHolder {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *ConcurrencyLimitSlots) GetWaiterCount() int64 {
+	if x != nil {
+		return x.WaiterCount
+	}
+	return 0
+}
+
+func (x *ConcurrencyLimitSlots) GetWaiters() []*ConcurrencySlotWaiter {
+	if x != nil {
+		return x.Waiters
+	}
+	return nil
+}
+
 // ConcurrencyLease is a lease without slots, because none of its limits exists.
 type ConcurrencyLease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -378,7 +595,7 @@ type ConcurrencyLease struct {
 
 func (x *ConcurrencyLease) Reset() {
 	*x = ConcurrencyLease{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[2]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -390,7 +607,7 @@ func (x *ConcurrencyLease) String() string {
 func (*ConcurrencyLease) ProtoMessage() {}
 
 func (x *ConcurrencyLease) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[2]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -403,7 +620,7 @@ func (x *ConcurrencyLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLease.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLease) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ConcurrencyLease) GetId() string {
@@ -433,7 +650,7 @@ type ConcurrencyLeaseHolder struct {
 
 func (x *ConcurrencyLeaseHolder) Reset() {
 	*x = ConcurrencyLeaseHolder{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[3]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +662,7 @@ func (x *ConcurrencyLeaseHolder) String() string {
 func (*ConcurrencyLeaseHolder) ProtoMessage() {}
 
 func (x *ConcurrencyLeaseHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[3]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +675,7 @@ func (x *ConcurrencyLeaseHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLeaseHolder.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLeaseHolder) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ConcurrencyLeaseHolder) GetType() ConcurrencyHolderType {
@@ -496,7 +713,7 @@ type ConcurrencyLimitV2Create struct {
 
 func (x *ConcurrencyLimitV2Create) Reset() {
 	*x = ConcurrencyLimitV2Create{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[4]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -508,7 +725,7 @@ func (x *ConcurrencyLimitV2Create) String() string {
 func (*ConcurrencyLimitV2Create) ProtoMessage() {}
 
 func (x *ConcurrencyLimitV2Create) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[4]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -521,7 +738,7 @@ func (x *ConcurrencyLimitV2Create) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitV2Create.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitV2Create) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ConcurrencyLimitV2Create) GetActive() bool {
@@ -587,7 +804,7 @@ type ConcurrencyLimitV2Update struct {
 
 func (x *ConcurrencyLimitV2Update) Reset() {
 	*x = ConcurrencyLimitV2Update{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[5]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +816,7 @@ func (x *ConcurrencyLimitV2Update) String() string {
 func (*ConcurrencyLimitV2Update) ProtoMessage() {}
 
 func (x *ConcurrencyLimitV2Update) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[5]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +829,7 @@ func (x *ConcurrencyLimitV2Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitV2Update.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitV2Update) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ConcurrencyLimitV2Update) GetActive() bool {
@@ -667,7 +884,7 @@ type GlobalConcurrencyLimitList struct {
 
 func (x *GlobalConcurrencyLimitList) Reset() {
 	*x = GlobalConcurrencyLimitList{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[6]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +896,7 @@ func (x *GlobalConcurrencyLimitList) String() string {
 func (*GlobalConcurrencyLimitList) ProtoMessage() {}
 
 func (x *GlobalConcurrencyLimitList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[6]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +909,7 @@ func (x *GlobalConcurrencyLimitList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GlobalConcurrencyLimitList.ProtoReflect.Descriptor instead.
 func (*GlobalConcurrencyLimitList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GlobalConcurrencyLimitList) GetLimits() []*DeploymentConcurrencyLimit {
@@ -717,7 +934,7 @@ type MinimalConcurrencyLimit struct {
 
 func (x *MinimalConcurrencyLimit) Reset() {
 	*x = MinimalConcurrencyLimit{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[7]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +946,7 @@ func (x *MinimalConcurrencyLimit) String() string {
 func (*MinimalConcurrencyLimit) ProtoMessage() {}
 
 func (x *MinimalConcurrencyLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[7]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +959,7 @@ func (x *MinimalConcurrencyLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MinimalConcurrencyLimit.ProtoReflect.Descriptor instead.
 func (*MinimalConcurrencyLimit) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MinimalConcurrencyLimit) GetId() string {
@@ -776,7 +993,7 @@ type MinimalConcurrencyLimitList struct {
 
 func (x *MinimalConcurrencyLimitList) Reset() {
 	*x = MinimalConcurrencyLimitList{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[8]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +1005,7 @@ func (x *MinimalConcurrencyLimitList) String() string {
 func (*MinimalConcurrencyLimitList) ProtoMessage() {}
 
 func (x *MinimalConcurrencyLimitList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[8]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +1018,7 @@ func (x *MinimalConcurrencyLimitList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MinimalConcurrencyLimitList.ProtoReflect.Descriptor instead.
 func (*MinimalConcurrencyLimitList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MinimalConcurrencyLimitList) GetLimits() []*MinimalConcurrencyLimit {
@@ -824,7 +1041,7 @@ type ConcurrencyLimitWithLeaseResponse struct {
 
 func (x *ConcurrencyLimitWithLeaseResponse) Reset() {
 	*x = ConcurrencyLimitWithLeaseResponse{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[9]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +1053,7 @@ func (x *ConcurrencyLimitWithLeaseResponse) String() string {
 func (*ConcurrencyLimitWithLeaseResponse) ProtoMessage() {}
 
 func (x *ConcurrencyLimitWithLeaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[9]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +1066,7 @@ func (x *ConcurrencyLimitWithLeaseResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ConcurrencyLimitWithLeaseResponse.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitWithLeaseResponse) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ConcurrencyLimitWithLeaseResponse) GetLeaseId() string {
@@ -881,7 +1098,7 @@ type ConcurrencyLimitV2Query struct {
 
 func (x *ConcurrencyLimitV2Query) Reset() {
 	*x = ConcurrencyLimitV2Query{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[10]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +1110,7 @@ func (x *ConcurrencyLimitV2Query) String() string {
 func (*ConcurrencyLimitV2Query) ProtoMessage() {}
 
 func (x *ConcurrencyLimitV2Query) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[10]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +1123,7 @@ func (x *ConcurrencyLimitV2Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitV2Query.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitV2Query) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ConcurrencyLimitV2Query) GetLimit() *PageLimit {
@@ -947,7 +1164,7 @@ type ConcurrencySlotsIncrement struct {
 
 func (x *ConcurrencySlotsIncrement) Reset() {
 	*x = ConcurrencySlotsIncrement{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[11]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1176,7 @@ func (x *ConcurrencySlotsIncrement) String() string {
 func (*ConcurrencySlotsIncrement) ProtoMessage() {}
 
 func (x *ConcurrencySlotsIncrement) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[11]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1189,7 @@ func (x *ConcurrencySlotsIncrement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencySlotsIncrement.ProtoReflect.Descriptor instead.
 func (*ConcurrencySlotsIncrement) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ConcurrencySlotsIncrement) GetSlots() int64 {
@@ -1022,7 +1239,7 @@ type ConcurrencySlotsIncrementWithLease struct {
 
 func (x *ConcurrencySlotsIncrementWithLease) Reset() {
 	*x = ConcurrencySlotsIncrementWithLease{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[12]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1251,7 @@ func (x *ConcurrencySlotsIncrementWithLease) String() string {
 func (*ConcurrencySlotsIncrementWithLease) ProtoMessage() {}
 
 func (x *ConcurrencySlotsIncrementWithLease) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[12]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1264,7 @@ func (x *ConcurrencySlotsIncrementWithLease) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use ConcurrencySlotsIncrementWithLease.ProtoReflect.Descriptor instead.
 func (*ConcurrencySlotsIncrementWithLease) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ConcurrencySlotsIncrementWithLease) GetSlots() int64 {
@@ -1102,7 +1319,7 @@ type ConcurrencySlotsDecrement struct {
 
 func (x *ConcurrencySlotsDecrement) Reset() {
 	*x = ConcurrencySlotsDecrement{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[13]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1331,7 @@ func (x *ConcurrencySlotsDecrement) String() string {
 func (*ConcurrencySlotsDecrement) ProtoMessage() {}
 
 func (x *ConcurrencySlotsDecrement) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[13]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1344,7 @@ func (x *ConcurrencySlotsDecrement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencySlotsDecrement.ProtoReflect.Descriptor instead.
 func (*ConcurrencySlotsDecrement) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ConcurrencySlotsDecrement) GetSlots() int64 {
@@ -1169,7 +1386,7 @@ type ConcurrencySlotsDecrementWithLease struct {
 
 func (x *ConcurrencySlotsDecrementWithLease) Reset() {
 	*x = ConcurrencySlotsDecrementWithLease{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[14]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1398,7 @@ func (x *ConcurrencySlotsDecrementWithLease) String() string {
 func (*ConcurrencySlotsDecrementWithLease) ProtoMessage() {}
 
 func (x *ConcurrencySlotsDecrementWithLease) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[14]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1411,7 @@ func (x *ConcurrencySlotsDecrementWithLease) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use ConcurrencySlotsDecrementWithLease.ProtoReflect.Descriptor instead.
 func (*ConcurrencySlotsDecrementWithLease) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ConcurrencySlotsDecrementWithLease) GetLeaseId() string {
@@ -1215,7 +1432,7 @@ type ConcurrencyLeaseRenewal struct {
 
 func (x *ConcurrencyLeaseRenewal) Reset() {
 	*x = ConcurrencyLeaseRenewal{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[15]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1444,7 @@ func (x *ConcurrencyLeaseRenewal) String() string {
 func (*ConcurrencyLeaseRenewal) ProtoMessage() {}
 
 func (x *ConcurrencyLeaseRenewal) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[15]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1457,7 @@ func (x *ConcurrencyLeaseRenewal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLeaseRenewal.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLeaseRenewal) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ConcurrencyLeaseRenewal) GetLeaseDuration() float64 {
@@ -1259,7 +1476,7 @@ type CreateConcurrencyLimitV2Request struct {
 
 func (x *CreateConcurrencyLimitV2Request) Reset() {
 	*x = CreateConcurrencyLimitV2Request{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[16]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1488,7 @@ func (x *CreateConcurrencyLimitV2Request) String() string {
 func (*CreateConcurrencyLimitV2Request) ProtoMessage() {}
 
 func (x *CreateConcurrencyLimitV2Request) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[16]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1501,7 @@ func (x *CreateConcurrencyLimitV2Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateConcurrencyLimitV2Request.ProtoReflect.Descriptor instead.
 func (*CreateConcurrencyLimitV2Request) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CreateConcurrencyLimitV2Request) GetConcurrencyLimit() *ConcurrencyLimitV2Create {
@@ -1304,7 +1521,7 @@ type ReadConcurrencyLimitV2Request struct {
 
 func (x *ReadConcurrencyLimitV2Request) Reset() {
 	*x = ReadConcurrencyLimitV2Request{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[17]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1533,7 @@ func (x *ReadConcurrencyLimitV2Request) String() string {
 func (*ReadConcurrencyLimitV2Request) ProtoMessage() {}
 
 func (x *ReadConcurrencyLimitV2Request) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[17]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,10 +1546,55 @@ func (x *ReadConcurrencyLimitV2Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadConcurrencyLimitV2Request.ProtoReflect.Descriptor instead.
 func (*ReadConcurrencyLimitV2Request) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReadConcurrencyLimitV2Request) GetIdOrName() string {
+	if x != nil {
+		return x.IdOrName
+	}
+	return ""
+}
+
+type ReadConcurrencyLimitSlotsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID or name of the limit.
+	IdOrName      string `protobuf:"bytes,1,opt,name=id_or_name,json=idOrName,proto3" json:"id_or_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadConcurrencyLimitSlotsRequest) Reset() {
+	*x = ReadConcurrencyLimitSlotsRequest{}
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadConcurrencyLimitSlotsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadConcurrencyLimitSlotsRequest) ProtoMessage() {}
+
+func (x *ReadConcurrencyLimitSlotsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadConcurrencyLimitSlotsRequest.ProtoReflect.Descriptor instead.
+func (*ReadConcurrencyLimitSlotsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReadConcurrencyLimitSlotsRequest) GetIdOrName() string {
 	if x != nil {
 		return x.IdOrName
 	}
@@ -1348,7 +1610,7 @@ type ReadAllConcurrencyLimitsV2Request struct {
 
 func (x *ReadAllConcurrencyLimitsV2Request) Reset() {
 	*x = ReadAllConcurrencyLimitsV2Request{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[18]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1622,7 @@ func (x *ReadAllConcurrencyLimitsV2Request) String() string {
 func (*ReadAllConcurrencyLimitsV2Request) ProtoMessage() {}
 
 func (x *ReadAllConcurrencyLimitsV2Request) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[18]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1635,7 @@ func (x *ReadAllConcurrencyLimitsV2Request) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ReadAllConcurrencyLimitsV2Request.ProtoReflect.Descriptor instead.
 func (*ReadAllConcurrencyLimitsV2Request) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReadAllConcurrencyLimitsV2Request) GetQuery() *ConcurrencyLimitV2Query {
@@ -1395,7 +1657,7 @@ type UpdateConcurrencyLimitV2Request struct {
 
 func (x *UpdateConcurrencyLimitV2Request) Reset() {
 	*x = UpdateConcurrencyLimitV2Request{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[19]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1669,7 @@ func (x *UpdateConcurrencyLimitV2Request) String() string {
 func (*UpdateConcurrencyLimitV2Request) ProtoMessage() {}
 
 func (x *UpdateConcurrencyLimitV2Request) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[19]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1682,7 @@ func (x *UpdateConcurrencyLimitV2Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateConcurrencyLimitV2Request.ProtoReflect.Descriptor instead.
 func (*UpdateConcurrencyLimitV2Request) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UpdateConcurrencyLimitV2Request) GetIdOrName() string {
@@ -1454,7 +1716,7 @@ type DeleteConcurrencyLimitV2Request struct {
 
 func (x *DeleteConcurrencyLimitV2Request) Reset() {
 	*x = DeleteConcurrencyLimitV2Request{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[20]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1728,7 @@ func (x *DeleteConcurrencyLimitV2Request) String() string {
 func (*DeleteConcurrencyLimitV2Request) ProtoMessage() {}
 
 func (x *DeleteConcurrencyLimitV2Request) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[20]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1741,7 @@ func (x *DeleteConcurrencyLimitV2Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteConcurrencyLimitV2Request.ProtoReflect.Descriptor instead.
 func (*DeleteConcurrencyLimitV2Request) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteConcurrencyLimitV2Request) GetIdOrName() string {
@@ -1498,7 +1760,7 @@ type BulkIncrementActiveSlotsRequest struct {
 
 func (x *BulkIncrementActiveSlotsRequest) Reset() {
 	*x = BulkIncrementActiveSlotsRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[21]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1772,7 @@ func (x *BulkIncrementActiveSlotsRequest) String() string {
 func (*BulkIncrementActiveSlotsRequest) ProtoMessage() {}
 
 func (x *BulkIncrementActiveSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[21]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1785,7 @@ func (x *BulkIncrementActiveSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkIncrementActiveSlotsRequest.ProtoReflect.Descriptor instead.
 func (*BulkIncrementActiveSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{21}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BulkIncrementActiveSlotsRequest) GetIncrement() *ConcurrencySlotsIncrement {
@@ -1542,7 +1804,7 @@ type BulkIncrementActiveSlotsWithLeaseRequest struct {
 
 func (x *BulkIncrementActiveSlotsWithLeaseRequest) Reset() {
 	*x = BulkIncrementActiveSlotsWithLeaseRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[22]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1816,7 @@ func (x *BulkIncrementActiveSlotsWithLeaseRequest) String() string {
 func (*BulkIncrementActiveSlotsWithLeaseRequest) ProtoMessage() {}
 
 func (x *BulkIncrementActiveSlotsWithLeaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[22]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1829,7 @@ func (x *BulkIncrementActiveSlotsWithLeaseRequest) ProtoReflect() protoreflect.M
 
 // Deprecated: Use BulkIncrementActiveSlotsWithLeaseRequest.ProtoReflect.Descriptor instead.
 func (*BulkIncrementActiveSlotsWithLeaseRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{22}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BulkIncrementActiveSlotsWithLeaseRequest) GetIncrement() *ConcurrencySlotsIncrementWithLease {
@@ -1586,7 +1848,7 @@ type BulkDecrementActiveSlotsRequest struct {
 
 func (x *BulkDecrementActiveSlotsRequest) Reset() {
 	*x = BulkDecrementActiveSlotsRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[23]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1860,7 @@ func (x *BulkDecrementActiveSlotsRequest) String() string {
 func (*BulkDecrementActiveSlotsRequest) ProtoMessage() {}
 
 func (x *BulkDecrementActiveSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[23]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1873,7 @@ func (x *BulkDecrementActiveSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkDecrementActiveSlotsRequest.ProtoReflect.Descriptor instead.
 func (*BulkDecrementActiveSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BulkDecrementActiveSlotsRequest) GetDecrement() *ConcurrencySlotsDecrement {
@@ -1630,7 +1892,7 @@ type BulkDecrementActiveSlotsWithLeaseRequest struct {
 
 func (x *BulkDecrementActiveSlotsWithLeaseRequest) Reset() {
 	*x = BulkDecrementActiveSlotsWithLeaseRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[24]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1904,7 @@ func (x *BulkDecrementActiveSlotsWithLeaseRequest) String() string {
 func (*BulkDecrementActiveSlotsWithLeaseRequest) ProtoMessage() {}
 
 func (x *BulkDecrementActiveSlotsWithLeaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[24]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1917,7 @@ func (x *BulkDecrementActiveSlotsWithLeaseRequest) ProtoReflect() protoreflect.M
 
 // Deprecated: Use BulkDecrementActiveSlotsWithLeaseRequest.ProtoReflect.Descriptor instead.
 func (*BulkDecrementActiveSlotsWithLeaseRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BulkDecrementActiveSlotsWithLeaseRequest) GetDecrement() *ConcurrencySlotsDecrementWithLease {
@@ -1676,7 +1938,7 @@ type RenewConcurrencyLeaseRequest struct {
 
 func (x *RenewConcurrencyLeaseRequest) Reset() {
 	*x = RenewConcurrencyLeaseRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[25]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1950,7 @@ func (x *RenewConcurrencyLeaseRequest) String() string {
 func (*RenewConcurrencyLeaseRequest) ProtoMessage() {}
 
 func (x *RenewConcurrencyLeaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[25]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1963,7 @@ func (x *RenewConcurrencyLeaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewConcurrencyLeaseRequest.ProtoReflect.Descriptor instead.
 func (*RenewConcurrencyLeaseRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenewConcurrencyLeaseRequest) GetLeaseId() string {
@@ -1739,7 +2001,7 @@ type ConcurrencyLimit struct {
 
 func (x *ConcurrencyLimit) Reset() {
 	*x = ConcurrencyLimit{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[26]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +2013,7 @@ func (x *ConcurrencyLimit) String() string {
 func (*ConcurrencyLimit) ProtoMessage() {}
 
 func (x *ConcurrencyLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[26]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +2026,7 @@ func (x *ConcurrencyLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimit.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimit) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ConcurrencyLimit) GetId() string {
@@ -1822,7 +2084,7 @@ type ConcurrencyLimitCreate struct {
 
 func (x *ConcurrencyLimitCreate) Reset() {
 	*x = ConcurrencyLimitCreate{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[27]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2096,7 @@ func (x *ConcurrencyLimitCreate) String() string {
 func (*ConcurrencyLimitCreate) ProtoMessage() {}
 
 func (x *ConcurrencyLimitCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[27]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2109,7 @@ func (x *ConcurrencyLimitCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitCreate.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitCreate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ConcurrencyLimitCreate) GetTag() string {
@@ -1874,7 +2136,7 @@ type ConcurrencyLimitList struct {
 
 func (x *ConcurrencyLimitList) Reset() {
 	*x = ConcurrencyLimitList{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[28]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +2148,7 @@ func (x *ConcurrencyLimitList) String() string {
 func (*ConcurrencyLimitList) ProtoMessage() {}
 
 func (x *ConcurrencyLimitList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[28]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +2161,7 @@ func (x *ConcurrencyLimitList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitList.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ConcurrencyLimitList) GetLimits() []*ConcurrencyLimit {
@@ -1924,7 +2186,7 @@ type ConcurrencyLimitQuery struct {
 
 func (x *ConcurrencyLimitQuery) Reset() {
 	*x = ConcurrencyLimitQuery{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[29]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2198,7 @@ func (x *ConcurrencyLimitQuery) String() string {
 func (*ConcurrencyLimitQuery) ProtoMessage() {}
 
 func (x *ConcurrencyLimitQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[29]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2211,7 @@ func (x *ConcurrencyLimitQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitQuery.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ConcurrencyLimitQuery) GetLimit() *PageLimit {
@@ -1984,7 +2246,7 @@ type ConcurrencyLimitReset struct {
 
 func (x *ConcurrencyLimitReset) Reset() {
 	*x = ConcurrencyLimitReset{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[30]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2258,7 @@ func (x *ConcurrencyLimitReset) String() string {
 func (*ConcurrencyLimitReset) ProtoMessage() {}
 
 func (x *ConcurrencyLimitReset) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[30]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2271,7 @@ func (x *ConcurrencyLimitReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitReset.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitReset) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{30}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ConcurrencyLimitReset) GetSlotOverride() *UuidList {
@@ -2032,7 +2294,7 @@ type ConcurrencyLimitsIncrement struct {
 
 func (x *ConcurrencyLimitsIncrement) Reset() {
 	*x = ConcurrencyLimitsIncrement{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[31]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2306,7 @@ func (x *ConcurrencyLimitsIncrement) String() string {
 func (*ConcurrencyLimitsIncrement) ProtoMessage() {}
 
 func (x *ConcurrencyLimitsIncrement) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[31]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2319,7 @@ func (x *ConcurrencyLimitsIncrement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitsIncrement.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitsIncrement) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{31}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ConcurrencyLimitsIncrement) GetNames() []string {
@@ -2087,7 +2349,7 @@ type ConcurrencyLimitsDecrement struct {
 
 func (x *ConcurrencyLimitsDecrement) Reset() {
 	*x = ConcurrencyLimitsDecrement{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[32]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2361,7 @@ func (x *ConcurrencyLimitsDecrement) String() string {
 func (*ConcurrencyLimitsDecrement) ProtoMessage() {}
 
 func (x *ConcurrencyLimitsDecrement) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[32]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2374,7 @@ func (x *ConcurrencyLimitsDecrement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConcurrencyLimitsDecrement.ProtoReflect.Descriptor instead.
 func (*ConcurrencyLimitsDecrement) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ConcurrencyLimitsDecrement) GetNames() []string {
@@ -2138,7 +2400,7 @@ type CreateConcurrencyLimitRequest struct {
 
 func (x *CreateConcurrencyLimitRequest) Reset() {
 	*x = CreateConcurrencyLimitRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[33]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2412,7 @@ func (x *CreateConcurrencyLimitRequest) String() string {
 func (*CreateConcurrencyLimitRequest) ProtoMessage() {}
 
 func (x *CreateConcurrencyLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[33]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2425,7 @@ func (x *CreateConcurrencyLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateConcurrencyLimitRequest.ProtoReflect.Descriptor instead.
 func (*CreateConcurrencyLimitRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CreateConcurrencyLimitRequest) GetConcurrencyLimit() *ConcurrencyLimitCreate {
@@ -2183,7 +2445,7 @@ type ReadConcurrencyLimitRequest struct {
 
 func (x *ReadConcurrencyLimitRequest) Reset() {
 	*x = ReadConcurrencyLimitRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[34]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2457,7 @@ func (x *ReadConcurrencyLimitRequest) String() string {
 func (*ReadConcurrencyLimitRequest) ProtoMessage() {}
 
 func (x *ReadConcurrencyLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[34]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2470,7 @@ func (x *ReadConcurrencyLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadConcurrencyLimitRequest.ProtoReflect.Descriptor instead.
 func (*ReadConcurrencyLimitRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReadConcurrencyLimitRequest) GetId() string {
@@ -2228,7 +2490,7 @@ type ReadConcurrencyLimitByTagRequest struct {
 
 func (x *ReadConcurrencyLimitByTagRequest) Reset() {
 	*x = ReadConcurrencyLimitByTagRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[35]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2502,7 @@ func (x *ReadConcurrencyLimitByTagRequest) String() string {
 func (*ReadConcurrencyLimitByTagRequest) ProtoMessage() {}
 
 func (x *ReadConcurrencyLimitByTagRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[35]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2515,7 @@ func (x *ReadConcurrencyLimitByTagRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadConcurrencyLimitByTagRequest.ProtoReflect.Descriptor instead.
 func (*ReadConcurrencyLimitByTagRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReadConcurrencyLimitByTagRequest) GetTag() string {
@@ -2272,7 +2534,7 @@ type ReadConcurrencyLimitsRequest struct {
 
 func (x *ReadConcurrencyLimitsRequest) Reset() {
 	*x = ReadConcurrencyLimitsRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[36]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2284,7 +2546,7 @@ func (x *ReadConcurrencyLimitsRequest) String() string {
 func (*ReadConcurrencyLimitsRequest) ProtoMessage() {}
 
 func (x *ReadConcurrencyLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[36]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2297,7 +2559,7 @@ func (x *ReadConcurrencyLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadConcurrencyLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ReadConcurrencyLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReadConcurrencyLimitsRequest) GetQuery() *ConcurrencyLimitQuery {
@@ -2318,7 +2580,7 @@ type ResetConcurrencyLimitByTagRequest struct {
 
 func (x *ResetConcurrencyLimitByTagRequest) Reset() {
 	*x = ResetConcurrencyLimitByTagRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[37]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2592,7 @@ func (x *ResetConcurrencyLimitByTagRequest) String() string {
 func (*ResetConcurrencyLimitByTagRequest) ProtoMessage() {}
 
 func (x *ResetConcurrencyLimitByTagRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[37]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2605,7 @@ func (x *ResetConcurrencyLimitByTagRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ResetConcurrencyLimitByTagRequest.ProtoReflect.Descriptor instead.
 func (*ResetConcurrencyLimitByTagRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ResetConcurrencyLimitByTagRequest) GetTag() string {
@@ -2370,7 +2632,7 @@ type DeleteConcurrencyLimitRequest struct {
 
 func (x *DeleteConcurrencyLimitRequest) Reset() {
 	*x = DeleteConcurrencyLimitRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[38]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2382,7 +2644,7 @@ func (x *DeleteConcurrencyLimitRequest) String() string {
 func (*DeleteConcurrencyLimitRequest) ProtoMessage() {}
 
 func (x *DeleteConcurrencyLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[38]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2395,7 +2657,7 @@ func (x *DeleteConcurrencyLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteConcurrencyLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteConcurrencyLimitRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DeleteConcurrencyLimitRequest) GetId() string {
@@ -2415,7 +2677,7 @@ type DeleteConcurrencyLimitByTagRequest struct {
 
 func (x *DeleteConcurrencyLimitByTagRequest) Reset() {
 	*x = DeleteConcurrencyLimitByTagRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[39]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2689,7 @@ func (x *DeleteConcurrencyLimitByTagRequest) String() string {
 func (*DeleteConcurrencyLimitByTagRequest) ProtoMessage() {}
 
 func (x *DeleteConcurrencyLimitByTagRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[39]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2702,7 @@ func (x *DeleteConcurrencyLimitByTagRequest) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use DeleteConcurrencyLimitByTagRequest.ProtoReflect.Descriptor instead.
 func (*DeleteConcurrencyLimitByTagRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeleteConcurrencyLimitByTagRequest) GetTag() string {
@@ -2459,7 +2721,7 @@ type IncrementConcurrencyLimitsRequest struct {
 
 func (x *IncrementConcurrencyLimitsRequest) Reset() {
 	*x = IncrementConcurrencyLimitsRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[40]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2471,7 +2733,7 @@ func (x *IncrementConcurrencyLimitsRequest) String() string {
 func (*IncrementConcurrencyLimitsRequest) ProtoMessage() {}
 
 func (x *IncrementConcurrencyLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[40]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2484,7 +2746,7 @@ func (x *IncrementConcurrencyLimitsRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use IncrementConcurrencyLimitsRequest.ProtoReflect.Descriptor instead.
 func (*IncrementConcurrencyLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *IncrementConcurrencyLimitsRequest) GetIncrement() *ConcurrencyLimitsIncrement {
@@ -2503,7 +2765,7 @@ type DecrementConcurrencyLimitsRequest struct {
 
 func (x *DecrementConcurrencyLimitsRequest) Reset() {
 	*x = DecrementConcurrencyLimitsRequest{}
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[41]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2777,7 @@ func (x *DecrementConcurrencyLimitsRequest) String() string {
 func (*DecrementConcurrencyLimitsRequest) ProtoMessage() {}
 
 func (x *DecrementConcurrencyLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[41]
+	mi := &file_orch_v1_concurrency_limits_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2790,7 @@ func (x *DecrementConcurrencyLimitsRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use DecrementConcurrencyLimitsRequest.ProtoReflect.Descriptor instead.
 func (*DecrementConcurrencyLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{41}
+	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DecrementConcurrencyLimitsRequest) GetDecrement() *ConcurrencyLimitsDecrement {
@@ -2542,7 +2804,7 @@ var File_orch_v1_concurrency_limits_proto protoreflect.FileDescriptor
 
 const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\n" +
-	" orch/v1/concurrency_limits.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x19orch/v1/deployments.proto\x1a\x12orch/v1/rest.proto\"\x80\x06\n" +
+	" orch/v1/concurrency_limits.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x19orch/v1/deployments.proto\x1a\x12orch/v1/rest.proto\"\xc3\x06\n" +
 	"\x12ConcurrencyLimitV2\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2558,7 +2820,8 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	" \x01(\x01B\t\xca\xf3\x18\x05\"\x032.0R\x17avgSlotOccupancySeconds\x12A\n" +
 	"\aholders\x18\v \x03(\v2\x1e.orch.v1.ConcurrencySlotHolderB\a\xca\xf3\x18\x03\x80\x01\x01R\aholders\x12E\n" +
 	"\tactive_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x02R\bactiveAt\x88\x01\x01\x12E\n" +
-	"\tdenied_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x03R\bdeniedAt\x88\x01\x01B\n" +
+	"\tdenied_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x03R\bdeniedAt\x88\x01\x01\x12A\n" +
+	"\awaiters\x18\x0e \x03(\v2\x1e.orch.v1.ConcurrencySlotWaiterB\a\xca\xf3\x18\x03\x80\x01\x01R\awaitersB\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -2566,16 +2829,36 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\n" +
 	"_active_atB\f\n" +
 	"\n" +
-	"_denied_at\"\x92\x02\n" +
+	"_denied_at\"\xad\x02\n" +
 	"\x15ConcurrencySlotHolder\x12!\n" +
 	"\blease_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aleaseId\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x03R\x05slots\x120\n" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x129\n" +
 	"\aexpires\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\aexpires\x88\x01\x01\x12<\n" +
-	"\x06holder\x18\x05 \x01(\v2\x1f.orch.v1.ConcurrencyLeaseHolderH\x01R\x06holder\x88\x01\x01B\n" +
+	"\x06holder\x18\x05 \x01(\v2\x1f.orch.v1.ConcurrencyLeaseHolderH\x01R\x06holder\x88\x01\x01\x12\x19\n" +
+	"\x03age\x18\x06 \x01(\x01B\a\xca\xf3\x18\x03\x90\x01\x01R\x03ageB\n" +
 	"\n" +
 	"\b_expiresB\t\n" +
-	"\a_holder\"`\n" +
+	"\a_holder\"\xf1\x02\n" +
+	"\x15ConcurrencySlotWaiter\x12<\n" +
+	"\x06holder\x18\x01 \x01(\v2\x1f.orch.v1.ConcurrencyLeaseHolderH\x00R\x06holder\x88\x01\x01\x12\x14\n" +
+	"\x05slots\x18\x02 \x01(\x03R\x05slots\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x128\n" +
+	"\trequested\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\trequested\x126\n" +
+	"\breserved\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\breserved\x12,\n" +
+	"\x03due\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x12'\n" +
+	"\n" +
+	"connection\x18\a \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\n" +
+	"connectionB\t\n" +
+	"\a_holder\"\xf2\x02\n" +
+	"\x15ConcurrencyLimitSlots\x12\x1c\n" +
+	"\x05limit\x18\x01 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05limit\x12)\n" +
+	"\factive_slots\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\vactiveSlots\x126\n" +
+	"\x13slots_without_lease\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x11slotsWithoutLease\x12)\n" +
+	"\fholder_count\x18\x04 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\vholderCount\x12@\n" +
+	"\aholders\x18\x05 \x03(\v2\x1e.orch.v1.ConcurrencySlotHolderB\x06\xca\xf3\x18\x02\x18\x01R\aholders\x12)\n" +
+	"\fwaiter_count\x18\x06 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\vwaiterCount\x12@\n" +
+	"\awaiters\x18\a \x03(\v2\x1e.orch.v1.ConcurrencySlotWaiterB\x06\xca\xf3\x18\x02\x18\x01R\awaiters\"`\n" +
 	"\x10ConcurrencyLease\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x124\n" +
 	"\aexpires\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\"v\n" +
@@ -2647,6 +2930,9 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\x1fCreateConcurrencyLimitV2Request\x12N\n" +
 	"\x11concurrency_limit\x18\x01 \x01(\v2!.orch.v1.ConcurrencyLimitV2CreateR\x10concurrencyLimit\"=\n" +
 	"\x1dReadConcurrencyLimitV2Request\x12\x1c\n" +
+	"\n" +
+	"id_or_name\x18\x01 \x01(\tR\bidOrName\"@\n" +
+	" ReadConcurrencyLimitSlotsRequest\x12\x1c\n" +
 	"\n" +
 	"id_or_name\x18\x01 \x01(\tR\bidOrName\"[\n" +
 	"!ReadAllConcurrencyLimitsV2Request\x126\n" +
@@ -2730,10 +3016,11 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\x1cCONCURRENCY_MODE_UNSPECIFIED\x10\x00\x121\n" +
 	"\x1cCONCURRENCY_MODE_CONCURRENCY\x10\x01\x1a\x0f\xda\xf3\x18\vconcurrency\x12/\n" +
 	"\x1bCONCURRENCY_MODE_RATE_LIMIT\x10\x02\x1a\x0e\xda\xf3\x18\n" +
-	"rate_limit2\xce\x0f\n" +
+	"rate_limit2\x86\x11\n" +
 	"\x19ConcurrencyLimitV2Service\x12\xb7\x01\n" +
 	"\x18CreateConcurrencyLimitV2\x12(.orch.v1.CreateConcurrencyLimitV2Request\x1a\x1b.orch.v1.ConcurrencyLimitV2\"T\xe2\xf3\x18\x1e\b\xc9\x01\"\x19manage_concurrency_limits\x82\xd3\xe4\x93\x02,:\x11concurrency_limit\"\x17/v2/concurrency_limits/\x12\xae\x01\n" +
-	"\x16ReadConcurrencyLimitV2\x12&.orch.v1.ReadConcurrencyLimitV2Request\x1a#.orch.v1.DeploymentConcurrencyLimit\"G\xe2\xf3\x18\x18\"\x16see_concurrency_limits\x82\xd3\xe4\x93\x02%\x12#/v2/concurrency_limits/{id_or_name}\x12\xc1\x01\n" +
+	"\x16ReadConcurrencyLimitV2\x12&.orch.v1.ReadConcurrencyLimitV2Request\x1a#.orch.v1.DeploymentConcurrencyLimit\"G\xe2\xf3\x18\x18\"\x16see_concurrency_limits\x82\xd3\xe4\x93\x02%\x12#/v2/concurrency_limits/{id_or_name}\x12\xb5\x01\n" +
+	"\x19ReadConcurrencyLimitSlots\x12).orch.v1.ReadConcurrencyLimitSlotsRequest\x1a\x1e.orch.v1.ConcurrencyLimitSlots\"M\xe2\xf3\x18\x18\"\x16see_concurrency_limits\x82\xd3\xe4\x93\x02+\x12)/v2/concurrency_limits/{id_or_name}/slots\x12\xc1\x01\n" +
 	"\x1aReadAllConcurrencyLimitsV2\x12*.orch.v1.ReadAllConcurrencyLimitsV2Request\x1a#.orch.v1.GlobalConcurrencyLimitList\"R\xe2\xf3\x18\x1a\x18\x01\"\x16see_concurrency_limits\x82\xd3\xe4\x93\x02.:\x05queryb\x06limits\"\x1d/v2/concurrency_limits/filter\x12\xbe\x01\n" +
 	"\x18UpdateConcurrencyLimitV2\x12(.orch.v1.UpdateConcurrencyLimitV2Request\x1a\x16.google.protobuf.Empty\"`\xe2\xf3\x18\x1e\b\xcc\x01\"\x19manage_concurrency_limits\x82\xd3\xe4\x93\x028:\x11concurrency_limit2#/v2/concurrency_limits/{id_or_name}\x12\xab\x01\n" +
 	"\x18DeleteConcurrencyLimitV2\x12(.orch.v1.DeleteConcurrencyLimitV2Request\x1a\x16.google.protobuf.Empty\"M\xe2\xf3\x18\x1e\b\xcc\x01\"\x19manage_concurrency_limits\x82\xd3\xe4\x93\x02%*#/v2/concurrency_limits/{id_or_name}\x12\xc3\x01\n" +
@@ -2768,139 +3055,152 @@ func file_orch_v1_concurrency_limits_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_concurrency_limits_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_orch_v1_concurrency_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_orch_v1_concurrency_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_orch_v1_concurrency_limits_proto_goTypes = []any{
 	(ConcurrencyHolderType)(0),                       // 0: orch.v1.ConcurrencyHolderType
 	(ConcurrencyMode)(0),                             // 1: orch.v1.ConcurrencyMode
 	(*ConcurrencyLimitV2)(nil),                       // 2: orch.v1.ConcurrencyLimitV2
 	(*ConcurrencySlotHolder)(nil),                    // 3: orch.v1.ConcurrencySlotHolder
-	(*ConcurrencyLease)(nil),                         // 4: orch.v1.ConcurrencyLease
-	(*ConcurrencyLeaseHolder)(nil),                   // 5: orch.v1.ConcurrencyLeaseHolder
-	(*ConcurrencyLimitV2Create)(nil),                 // 6: orch.v1.ConcurrencyLimitV2Create
-	(*ConcurrencyLimitV2Update)(nil),                 // 7: orch.v1.ConcurrencyLimitV2Update
-	(*GlobalConcurrencyLimitList)(nil),               // 8: orch.v1.GlobalConcurrencyLimitList
-	(*MinimalConcurrencyLimit)(nil),                  // 9: orch.v1.MinimalConcurrencyLimit
-	(*MinimalConcurrencyLimitList)(nil),              // 10: orch.v1.MinimalConcurrencyLimitList
-	(*ConcurrencyLimitWithLeaseResponse)(nil),        // 11: orch.v1.ConcurrencyLimitWithLeaseResponse
-	(*ConcurrencyLimitV2Query)(nil),                  // 12: orch.v1.ConcurrencyLimitV2Query
-	(*ConcurrencySlotsIncrement)(nil),                // 13: orch.v1.ConcurrencySlotsIncrement
-	(*ConcurrencySlotsIncrementWithLease)(nil),       // 14: orch.v1.ConcurrencySlotsIncrementWithLease
-	(*ConcurrencySlotsDecrement)(nil),                // 15: orch.v1.ConcurrencySlotsDecrement
-	(*ConcurrencySlotsDecrementWithLease)(nil),       // 16: orch.v1.ConcurrencySlotsDecrementWithLease
-	(*ConcurrencyLeaseRenewal)(nil),                  // 17: orch.v1.ConcurrencyLeaseRenewal
-	(*CreateConcurrencyLimitV2Request)(nil),          // 18: orch.v1.CreateConcurrencyLimitV2Request
-	(*ReadConcurrencyLimitV2Request)(nil),            // 19: orch.v1.ReadConcurrencyLimitV2Request
-	(*ReadAllConcurrencyLimitsV2Request)(nil),        // 20: orch.v1.ReadAllConcurrencyLimitsV2Request
-	(*UpdateConcurrencyLimitV2Request)(nil),          // 21: orch.v1.UpdateConcurrencyLimitV2Request
-	(*DeleteConcurrencyLimitV2Request)(nil),          // 22: orch.v1.DeleteConcurrencyLimitV2Request
-	(*BulkIncrementActiveSlotsRequest)(nil),          // 23: orch.v1.BulkIncrementActiveSlotsRequest
-	(*BulkIncrementActiveSlotsWithLeaseRequest)(nil), // 24: orch.v1.BulkIncrementActiveSlotsWithLeaseRequest
-	(*BulkDecrementActiveSlotsRequest)(nil),          // 25: orch.v1.BulkDecrementActiveSlotsRequest
-	(*BulkDecrementActiveSlotsWithLeaseRequest)(nil), // 26: orch.v1.BulkDecrementActiveSlotsWithLeaseRequest
-	(*RenewConcurrencyLeaseRequest)(nil),             // 27: orch.v1.RenewConcurrencyLeaseRequest
-	(*ConcurrencyLimit)(nil),                         // 28: orch.v1.ConcurrencyLimit
-	(*ConcurrencyLimitCreate)(nil),                   // 29: orch.v1.ConcurrencyLimitCreate
-	(*ConcurrencyLimitList)(nil),                     // 30: orch.v1.ConcurrencyLimitList
-	(*ConcurrencyLimitQuery)(nil),                    // 31: orch.v1.ConcurrencyLimitQuery
-	(*ConcurrencyLimitReset)(nil),                    // 32: orch.v1.ConcurrencyLimitReset
-	(*ConcurrencyLimitsIncrement)(nil),               // 33: orch.v1.ConcurrencyLimitsIncrement
-	(*ConcurrencyLimitsDecrement)(nil),               // 34: orch.v1.ConcurrencyLimitsDecrement
-	(*CreateConcurrencyLimitRequest)(nil),            // 35: orch.v1.CreateConcurrencyLimitRequest
-	(*ReadConcurrencyLimitRequest)(nil),              // 36: orch.v1.ReadConcurrencyLimitRequest
-	(*ReadConcurrencyLimitByTagRequest)(nil),         // 37: orch.v1.ReadConcurrencyLimitByTagRequest
-	(*ReadConcurrencyLimitsRequest)(nil),             // 38: orch.v1.ReadConcurrencyLimitsRequest
-	(*ResetConcurrencyLimitByTagRequest)(nil),        // 39: orch.v1.ResetConcurrencyLimitByTagRequest
-	(*DeleteConcurrencyLimitRequest)(nil),            // 40: orch.v1.DeleteConcurrencyLimitRequest
-	(*DeleteConcurrencyLimitByTagRequest)(nil),       // 41: orch.v1.DeleteConcurrencyLimitByTagRequest
-	(*IncrementConcurrencyLimitsRequest)(nil),        // 42: orch.v1.IncrementConcurrencyLimitsRequest
-	(*DecrementConcurrencyLimitsRequest)(nil),        // 43: orch.v1.DecrementConcurrencyLimitsRequest
-	(*timestamppb.Timestamp)(nil),                    // 44: google.protobuf.Timestamp
-	(*DeploymentConcurrencyLimit)(nil),               // 45: orch.v1.DeploymentConcurrencyLimit
-	(*PageLimit)(nil),                                // 46: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil),                    // 47: google.protobuf.FieldMask
-	(*UuidList)(nil),                                 // 48: orch.v1.UuidList
-	(*emptypb.Empty)(nil),                            // 49: google.protobuf.Empty
+	(*ConcurrencySlotWaiter)(nil),                    // 4: orch.v1.ConcurrencySlotWaiter
+	(*ConcurrencyLimitSlots)(nil),                    // 5: orch.v1.ConcurrencyLimitSlots
+	(*ConcurrencyLease)(nil),                         // 6: orch.v1.ConcurrencyLease
+	(*ConcurrencyLeaseHolder)(nil),                   // 7: orch.v1.ConcurrencyLeaseHolder
+	(*ConcurrencyLimitV2Create)(nil),                 // 8: orch.v1.ConcurrencyLimitV2Create
+	(*ConcurrencyLimitV2Update)(nil),                 // 9: orch.v1.ConcurrencyLimitV2Update
+	(*GlobalConcurrencyLimitList)(nil),               // 10: orch.v1.GlobalConcurrencyLimitList
+	(*MinimalConcurrencyLimit)(nil),                  // 11: orch.v1.MinimalConcurrencyLimit
+	(*MinimalConcurrencyLimitList)(nil),              // 12: orch.v1.MinimalConcurrencyLimitList
+	(*ConcurrencyLimitWithLeaseResponse)(nil),        // 13: orch.v1.ConcurrencyLimitWithLeaseResponse
+	(*ConcurrencyLimitV2Query)(nil),                  // 14: orch.v1.ConcurrencyLimitV2Query
+	(*ConcurrencySlotsIncrement)(nil),                // 15: orch.v1.ConcurrencySlotsIncrement
+	(*ConcurrencySlotsIncrementWithLease)(nil),       // 16: orch.v1.ConcurrencySlotsIncrementWithLease
+	(*ConcurrencySlotsDecrement)(nil),                // 17: orch.v1.ConcurrencySlotsDecrement
+	(*ConcurrencySlotsDecrementWithLease)(nil),       // 18: orch.v1.ConcurrencySlotsDecrementWithLease
+	(*ConcurrencyLeaseRenewal)(nil),                  // 19: orch.v1.ConcurrencyLeaseRenewal
+	(*CreateConcurrencyLimitV2Request)(nil),          // 20: orch.v1.CreateConcurrencyLimitV2Request
+	(*ReadConcurrencyLimitV2Request)(nil),            // 21: orch.v1.ReadConcurrencyLimitV2Request
+	(*ReadConcurrencyLimitSlotsRequest)(nil),         // 22: orch.v1.ReadConcurrencyLimitSlotsRequest
+	(*ReadAllConcurrencyLimitsV2Request)(nil),        // 23: orch.v1.ReadAllConcurrencyLimitsV2Request
+	(*UpdateConcurrencyLimitV2Request)(nil),          // 24: orch.v1.UpdateConcurrencyLimitV2Request
+	(*DeleteConcurrencyLimitV2Request)(nil),          // 25: orch.v1.DeleteConcurrencyLimitV2Request
+	(*BulkIncrementActiveSlotsRequest)(nil),          // 26: orch.v1.BulkIncrementActiveSlotsRequest
+	(*BulkIncrementActiveSlotsWithLeaseRequest)(nil), // 27: orch.v1.BulkIncrementActiveSlotsWithLeaseRequest
+	(*BulkDecrementActiveSlotsRequest)(nil),          // 28: orch.v1.BulkDecrementActiveSlotsRequest
+	(*BulkDecrementActiveSlotsWithLeaseRequest)(nil), // 29: orch.v1.BulkDecrementActiveSlotsWithLeaseRequest
+	(*RenewConcurrencyLeaseRequest)(nil),             // 30: orch.v1.RenewConcurrencyLeaseRequest
+	(*ConcurrencyLimit)(nil),                         // 31: orch.v1.ConcurrencyLimit
+	(*ConcurrencyLimitCreate)(nil),                   // 32: orch.v1.ConcurrencyLimitCreate
+	(*ConcurrencyLimitList)(nil),                     // 33: orch.v1.ConcurrencyLimitList
+	(*ConcurrencyLimitQuery)(nil),                    // 34: orch.v1.ConcurrencyLimitQuery
+	(*ConcurrencyLimitReset)(nil),                    // 35: orch.v1.ConcurrencyLimitReset
+	(*ConcurrencyLimitsIncrement)(nil),               // 36: orch.v1.ConcurrencyLimitsIncrement
+	(*ConcurrencyLimitsDecrement)(nil),               // 37: orch.v1.ConcurrencyLimitsDecrement
+	(*CreateConcurrencyLimitRequest)(nil),            // 38: orch.v1.CreateConcurrencyLimitRequest
+	(*ReadConcurrencyLimitRequest)(nil),              // 39: orch.v1.ReadConcurrencyLimitRequest
+	(*ReadConcurrencyLimitByTagRequest)(nil),         // 40: orch.v1.ReadConcurrencyLimitByTagRequest
+	(*ReadConcurrencyLimitsRequest)(nil),             // 41: orch.v1.ReadConcurrencyLimitsRequest
+	(*ResetConcurrencyLimitByTagRequest)(nil),        // 42: orch.v1.ResetConcurrencyLimitByTagRequest
+	(*DeleteConcurrencyLimitRequest)(nil),            // 43: orch.v1.DeleteConcurrencyLimitRequest
+	(*DeleteConcurrencyLimitByTagRequest)(nil),       // 44: orch.v1.DeleteConcurrencyLimitByTagRequest
+	(*IncrementConcurrencyLimitsRequest)(nil),        // 45: orch.v1.IncrementConcurrencyLimitsRequest
+	(*DecrementConcurrencyLimitsRequest)(nil),        // 46: orch.v1.DecrementConcurrencyLimitsRequest
+	(*timestamppb.Timestamp)(nil),                    // 47: google.protobuf.Timestamp
+	(*DeploymentConcurrencyLimit)(nil),               // 48: orch.v1.DeploymentConcurrencyLimit
+	(*PageLimit)(nil),                                // 49: orch.v1.PageLimit
+	(*fieldmaskpb.FieldMask)(nil),                    // 50: google.protobuf.FieldMask
+	(*UuidList)(nil),                                 // 51: orch.v1.UuidList
+	(*emptypb.Empty)(nil),                            // 52: google.protobuf.Empty
 }
 var file_orch_v1_concurrency_limits_proto_depIdxs = []int32{
-	44, // 0: orch.v1.ConcurrencyLimitV2.created:type_name -> google.protobuf.Timestamp
-	44, // 1: orch.v1.ConcurrencyLimitV2.updated:type_name -> google.protobuf.Timestamp
+	47, // 0: orch.v1.ConcurrencyLimitV2.created:type_name -> google.protobuf.Timestamp
+	47, // 1: orch.v1.ConcurrencyLimitV2.updated:type_name -> google.protobuf.Timestamp
 	3,  // 2: orch.v1.ConcurrencyLimitV2.holders:type_name -> orch.v1.ConcurrencySlotHolder
-	44, // 3: orch.v1.ConcurrencyLimitV2.active_at:type_name -> google.protobuf.Timestamp
-	44, // 4: orch.v1.ConcurrencyLimitV2.denied_at:type_name -> google.protobuf.Timestamp
-	44, // 5: orch.v1.ConcurrencySlotHolder.since:type_name -> google.protobuf.Timestamp
-	44, // 6: orch.v1.ConcurrencySlotHolder.expires:type_name -> google.protobuf.Timestamp
-	5,  // 7: orch.v1.ConcurrencySlotHolder.holder:type_name -> orch.v1.ConcurrencyLeaseHolder
-	44, // 8: orch.v1.ConcurrencyLease.expires:type_name -> google.protobuf.Timestamp
-	0,  // 9: orch.v1.ConcurrencyLeaseHolder.type:type_name -> orch.v1.ConcurrencyHolderType
-	45, // 10: orch.v1.GlobalConcurrencyLimitList.limits:type_name -> orch.v1.DeploymentConcurrencyLimit
-	9,  // 11: orch.v1.MinimalConcurrencyLimitList.limits:type_name -> orch.v1.MinimalConcurrencyLimit
-	9,  // 12: orch.v1.ConcurrencyLimitWithLeaseResponse.limits:type_name -> orch.v1.MinimalConcurrencyLimit
-	46, // 13: orch.v1.ConcurrencyLimitV2Query.limit:type_name -> orch.v1.PageLimit
-	1,  // 14: orch.v1.ConcurrencySlotsIncrement.mode:type_name -> orch.v1.ConcurrencyMode
-	1,  // 15: orch.v1.ConcurrencySlotsIncrementWithLease.mode:type_name -> orch.v1.ConcurrencyMode
-	5,  // 16: orch.v1.ConcurrencySlotsIncrementWithLease.holder:type_name -> orch.v1.ConcurrencyLeaseHolder
-	6,  // 17: orch.v1.CreateConcurrencyLimitV2Request.concurrency_limit:type_name -> orch.v1.ConcurrencyLimitV2Create
-	12, // 18: orch.v1.ReadAllConcurrencyLimitsV2Request.query:type_name -> orch.v1.ConcurrencyLimitV2Query
-	7,  // 19: orch.v1.UpdateConcurrencyLimitV2Request.concurrency_limit:type_name -> orch.v1.ConcurrencyLimitV2Update
-	47, // 20: orch.v1.UpdateConcurrencyLimitV2Request.update_mask:type_name -> google.protobuf.FieldMask
-	13, // 21: orch.v1.BulkIncrementActiveSlotsRequest.increment:type_name -> orch.v1.ConcurrencySlotsIncrement
-	14, // 22: orch.v1.BulkIncrementActiveSlotsWithLeaseRequest.increment:type_name -> orch.v1.ConcurrencySlotsIncrementWithLease
-	15, // 23: orch.v1.BulkDecrementActiveSlotsRequest.decrement:type_name -> orch.v1.ConcurrencySlotsDecrement
-	16, // 24: orch.v1.BulkDecrementActiveSlotsWithLeaseRequest.decrement:type_name -> orch.v1.ConcurrencySlotsDecrementWithLease
-	17, // 25: orch.v1.RenewConcurrencyLeaseRequest.renewal:type_name -> orch.v1.ConcurrencyLeaseRenewal
-	44, // 26: orch.v1.ConcurrencyLimit.created:type_name -> google.protobuf.Timestamp
-	44, // 27: orch.v1.ConcurrencyLimit.updated:type_name -> google.protobuf.Timestamp
-	28, // 28: orch.v1.ConcurrencyLimitList.limits:type_name -> orch.v1.ConcurrencyLimit
-	46, // 29: orch.v1.ConcurrencyLimitQuery.limit:type_name -> orch.v1.PageLimit
-	48, // 30: orch.v1.ConcurrencyLimitReset.slot_override:type_name -> orch.v1.UuidList
-	29, // 31: orch.v1.CreateConcurrencyLimitRequest.concurrency_limit:type_name -> orch.v1.ConcurrencyLimitCreate
-	31, // 32: orch.v1.ReadConcurrencyLimitsRequest.query:type_name -> orch.v1.ConcurrencyLimitQuery
-	32, // 33: orch.v1.ResetConcurrencyLimitByTagRequest.override:type_name -> orch.v1.ConcurrencyLimitReset
-	33, // 34: orch.v1.IncrementConcurrencyLimitsRequest.increment:type_name -> orch.v1.ConcurrencyLimitsIncrement
-	34, // 35: orch.v1.DecrementConcurrencyLimitsRequest.decrement:type_name -> orch.v1.ConcurrencyLimitsDecrement
-	18, // 36: orch.v1.ConcurrencyLimitV2Service.CreateConcurrencyLimitV2:input_type -> orch.v1.CreateConcurrencyLimitV2Request
-	19, // 37: orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitV2:input_type -> orch.v1.ReadConcurrencyLimitV2Request
-	20, // 38: orch.v1.ConcurrencyLimitV2Service.ReadAllConcurrencyLimitsV2:input_type -> orch.v1.ReadAllConcurrencyLimitsV2Request
-	21, // 39: orch.v1.ConcurrencyLimitV2Service.UpdateConcurrencyLimitV2:input_type -> orch.v1.UpdateConcurrencyLimitV2Request
-	22, // 40: orch.v1.ConcurrencyLimitV2Service.DeleteConcurrencyLimitV2:input_type -> orch.v1.DeleteConcurrencyLimitV2Request
-	23, // 41: orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlots:input_type -> orch.v1.BulkIncrementActiveSlotsRequest
-	24, // 42: orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlotsWithLease:input_type -> orch.v1.BulkIncrementActiveSlotsWithLeaseRequest
-	25, // 43: orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlots:input_type -> orch.v1.BulkDecrementActiveSlotsRequest
-	26, // 44: orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlotsWithLease:input_type -> orch.v1.BulkDecrementActiveSlotsWithLeaseRequest
-	27, // 45: orch.v1.ConcurrencyLimitV2Service.RenewConcurrencyLease:input_type -> orch.v1.RenewConcurrencyLeaseRequest
-	35, // 46: orch.v1.ConcurrencyLimitService.CreateConcurrencyLimit:input_type -> orch.v1.CreateConcurrencyLimitRequest
-	36, // 47: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimit:input_type -> orch.v1.ReadConcurrencyLimitRequest
-	37, // 48: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimitByTag:input_type -> orch.v1.ReadConcurrencyLimitByTagRequest
-	38, // 49: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimits:input_type -> orch.v1.ReadConcurrencyLimitsRequest
-	39, // 50: orch.v1.ConcurrencyLimitService.ResetConcurrencyLimitByTag:input_type -> orch.v1.ResetConcurrencyLimitByTagRequest
-	40, // 51: orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimit:input_type -> orch.v1.DeleteConcurrencyLimitRequest
-	41, // 52: orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimitByTag:input_type -> orch.v1.DeleteConcurrencyLimitByTagRequest
-	42, // 53: orch.v1.ConcurrencyLimitService.IncrementConcurrencyLimits:input_type -> orch.v1.IncrementConcurrencyLimitsRequest
-	43, // 54: orch.v1.ConcurrencyLimitService.DecrementConcurrencyLimits:input_type -> orch.v1.DecrementConcurrencyLimitsRequest
-	2,  // 55: orch.v1.ConcurrencyLimitV2Service.CreateConcurrencyLimitV2:output_type -> orch.v1.ConcurrencyLimitV2
-	45, // 56: orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitV2:output_type -> orch.v1.DeploymentConcurrencyLimit
-	8,  // 57: orch.v1.ConcurrencyLimitV2Service.ReadAllConcurrencyLimitsV2:output_type -> orch.v1.GlobalConcurrencyLimitList
-	49, // 58: orch.v1.ConcurrencyLimitV2Service.UpdateConcurrencyLimitV2:output_type -> google.protobuf.Empty
-	49, // 59: orch.v1.ConcurrencyLimitV2Service.DeleteConcurrencyLimitV2:output_type -> google.protobuf.Empty
-	10, // 60: orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlots:output_type -> orch.v1.MinimalConcurrencyLimitList
-	11, // 61: orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlotsWithLease:output_type -> orch.v1.ConcurrencyLimitWithLeaseResponse
-	10, // 62: orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlots:output_type -> orch.v1.MinimalConcurrencyLimitList
-	49, // 63: orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlotsWithLease:output_type -> google.protobuf.Empty
-	49, // 64: orch.v1.ConcurrencyLimitV2Service.RenewConcurrencyLease:output_type -> google.protobuf.Empty
-	28, // 65: orch.v1.ConcurrencyLimitService.CreateConcurrencyLimit:output_type -> orch.v1.ConcurrencyLimit
-	28, // 66: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimit:output_type -> orch.v1.ConcurrencyLimit
-	28, // 67: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimitByTag:output_type -> orch.v1.ConcurrencyLimit
-	30, // 68: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimits:output_type -> orch.v1.ConcurrencyLimitList
-	49, // 69: orch.v1.ConcurrencyLimitService.ResetConcurrencyLimitByTag:output_type -> google.protobuf.Empty
-	49, // 70: orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimit:output_type -> google.protobuf.Empty
-	49, // 71: orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimitByTag:output_type -> google.protobuf.Empty
-	10, // 72: orch.v1.ConcurrencyLimitService.IncrementConcurrencyLimits:output_type -> orch.v1.MinimalConcurrencyLimitList
-	10, // 73: orch.v1.ConcurrencyLimitService.DecrementConcurrencyLimits:output_type -> orch.v1.MinimalConcurrencyLimitList
-	55, // [55:74] is the sub-list for method output_type
-	36, // [36:55] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	47, // 3: orch.v1.ConcurrencyLimitV2.active_at:type_name -> google.protobuf.Timestamp
+	47, // 4: orch.v1.ConcurrencyLimitV2.denied_at:type_name -> google.protobuf.Timestamp
+	4,  // 5: orch.v1.ConcurrencyLimitV2.waiters:type_name -> orch.v1.ConcurrencySlotWaiter
+	47, // 6: orch.v1.ConcurrencySlotHolder.since:type_name -> google.protobuf.Timestamp
+	47, // 7: orch.v1.ConcurrencySlotHolder.expires:type_name -> google.protobuf.Timestamp
+	7,  // 8: orch.v1.ConcurrencySlotHolder.holder:type_name -> orch.v1.ConcurrencyLeaseHolder
+	7,  // 9: orch.v1.ConcurrencySlotWaiter.holder:type_name -> orch.v1.ConcurrencyLeaseHolder
+	47, // 10: orch.v1.ConcurrencySlotWaiter.since:type_name -> google.protobuf.Timestamp
+	47, // 11: orch.v1.ConcurrencySlotWaiter.requested:type_name -> google.protobuf.Timestamp
+	47, // 12: orch.v1.ConcurrencySlotWaiter.reserved:type_name -> google.protobuf.Timestamp
+	47, // 13: orch.v1.ConcurrencySlotWaiter.due:type_name -> google.protobuf.Timestamp
+	3,  // 14: orch.v1.ConcurrencyLimitSlots.holders:type_name -> orch.v1.ConcurrencySlotHolder
+	4,  // 15: orch.v1.ConcurrencyLimitSlots.waiters:type_name -> orch.v1.ConcurrencySlotWaiter
+	47, // 16: orch.v1.ConcurrencyLease.expires:type_name -> google.protobuf.Timestamp
+	0,  // 17: orch.v1.ConcurrencyLeaseHolder.type:type_name -> orch.v1.ConcurrencyHolderType
+	48, // 18: orch.v1.GlobalConcurrencyLimitList.limits:type_name -> orch.v1.DeploymentConcurrencyLimit
+	11, // 19: orch.v1.MinimalConcurrencyLimitList.limits:type_name -> orch.v1.MinimalConcurrencyLimit
+	11, // 20: orch.v1.ConcurrencyLimitWithLeaseResponse.limits:type_name -> orch.v1.MinimalConcurrencyLimit
+	49, // 21: orch.v1.ConcurrencyLimitV2Query.limit:type_name -> orch.v1.PageLimit
+	1,  // 22: orch.v1.ConcurrencySlotsIncrement.mode:type_name -> orch.v1.ConcurrencyMode
+	1,  // 23: orch.v1.ConcurrencySlotsIncrementWithLease.mode:type_name -> orch.v1.ConcurrencyMode
+	7,  // 24: orch.v1.ConcurrencySlotsIncrementWithLease.holder:type_name -> orch.v1.ConcurrencyLeaseHolder
+	8,  // 25: orch.v1.CreateConcurrencyLimitV2Request.concurrency_limit:type_name -> orch.v1.ConcurrencyLimitV2Create
+	14, // 26: orch.v1.ReadAllConcurrencyLimitsV2Request.query:type_name -> orch.v1.ConcurrencyLimitV2Query
+	9,  // 27: orch.v1.UpdateConcurrencyLimitV2Request.concurrency_limit:type_name -> orch.v1.ConcurrencyLimitV2Update
+	50, // 28: orch.v1.UpdateConcurrencyLimitV2Request.update_mask:type_name -> google.protobuf.FieldMask
+	15, // 29: orch.v1.BulkIncrementActiveSlotsRequest.increment:type_name -> orch.v1.ConcurrencySlotsIncrement
+	16, // 30: orch.v1.BulkIncrementActiveSlotsWithLeaseRequest.increment:type_name -> orch.v1.ConcurrencySlotsIncrementWithLease
+	17, // 31: orch.v1.BulkDecrementActiveSlotsRequest.decrement:type_name -> orch.v1.ConcurrencySlotsDecrement
+	18, // 32: orch.v1.BulkDecrementActiveSlotsWithLeaseRequest.decrement:type_name -> orch.v1.ConcurrencySlotsDecrementWithLease
+	19, // 33: orch.v1.RenewConcurrencyLeaseRequest.renewal:type_name -> orch.v1.ConcurrencyLeaseRenewal
+	47, // 34: orch.v1.ConcurrencyLimit.created:type_name -> google.protobuf.Timestamp
+	47, // 35: orch.v1.ConcurrencyLimit.updated:type_name -> google.protobuf.Timestamp
+	31, // 36: orch.v1.ConcurrencyLimitList.limits:type_name -> orch.v1.ConcurrencyLimit
+	49, // 37: orch.v1.ConcurrencyLimitQuery.limit:type_name -> orch.v1.PageLimit
+	51, // 38: orch.v1.ConcurrencyLimitReset.slot_override:type_name -> orch.v1.UuidList
+	32, // 39: orch.v1.CreateConcurrencyLimitRequest.concurrency_limit:type_name -> orch.v1.ConcurrencyLimitCreate
+	34, // 40: orch.v1.ReadConcurrencyLimitsRequest.query:type_name -> orch.v1.ConcurrencyLimitQuery
+	35, // 41: orch.v1.ResetConcurrencyLimitByTagRequest.override:type_name -> orch.v1.ConcurrencyLimitReset
+	36, // 42: orch.v1.IncrementConcurrencyLimitsRequest.increment:type_name -> orch.v1.ConcurrencyLimitsIncrement
+	37, // 43: orch.v1.DecrementConcurrencyLimitsRequest.decrement:type_name -> orch.v1.ConcurrencyLimitsDecrement
+	20, // 44: orch.v1.ConcurrencyLimitV2Service.CreateConcurrencyLimitV2:input_type -> orch.v1.CreateConcurrencyLimitV2Request
+	21, // 45: orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitV2:input_type -> orch.v1.ReadConcurrencyLimitV2Request
+	22, // 46: orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitSlots:input_type -> orch.v1.ReadConcurrencyLimitSlotsRequest
+	23, // 47: orch.v1.ConcurrencyLimitV2Service.ReadAllConcurrencyLimitsV2:input_type -> orch.v1.ReadAllConcurrencyLimitsV2Request
+	24, // 48: orch.v1.ConcurrencyLimitV2Service.UpdateConcurrencyLimitV2:input_type -> orch.v1.UpdateConcurrencyLimitV2Request
+	25, // 49: orch.v1.ConcurrencyLimitV2Service.DeleteConcurrencyLimitV2:input_type -> orch.v1.DeleteConcurrencyLimitV2Request
+	26, // 50: orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlots:input_type -> orch.v1.BulkIncrementActiveSlotsRequest
+	27, // 51: orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlotsWithLease:input_type -> orch.v1.BulkIncrementActiveSlotsWithLeaseRequest
+	28, // 52: orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlots:input_type -> orch.v1.BulkDecrementActiveSlotsRequest
+	29, // 53: orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlotsWithLease:input_type -> orch.v1.BulkDecrementActiveSlotsWithLeaseRequest
+	30, // 54: orch.v1.ConcurrencyLimitV2Service.RenewConcurrencyLease:input_type -> orch.v1.RenewConcurrencyLeaseRequest
+	38, // 55: orch.v1.ConcurrencyLimitService.CreateConcurrencyLimit:input_type -> orch.v1.CreateConcurrencyLimitRequest
+	39, // 56: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimit:input_type -> orch.v1.ReadConcurrencyLimitRequest
+	40, // 57: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimitByTag:input_type -> orch.v1.ReadConcurrencyLimitByTagRequest
+	41, // 58: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimits:input_type -> orch.v1.ReadConcurrencyLimitsRequest
+	42, // 59: orch.v1.ConcurrencyLimitService.ResetConcurrencyLimitByTag:input_type -> orch.v1.ResetConcurrencyLimitByTagRequest
+	43, // 60: orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimit:input_type -> orch.v1.DeleteConcurrencyLimitRequest
+	44, // 61: orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimitByTag:input_type -> orch.v1.DeleteConcurrencyLimitByTagRequest
+	45, // 62: orch.v1.ConcurrencyLimitService.IncrementConcurrencyLimits:input_type -> orch.v1.IncrementConcurrencyLimitsRequest
+	46, // 63: orch.v1.ConcurrencyLimitService.DecrementConcurrencyLimits:input_type -> orch.v1.DecrementConcurrencyLimitsRequest
+	2,  // 64: orch.v1.ConcurrencyLimitV2Service.CreateConcurrencyLimitV2:output_type -> orch.v1.ConcurrencyLimitV2
+	48, // 65: orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitV2:output_type -> orch.v1.DeploymentConcurrencyLimit
+	5,  // 66: orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitSlots:output_type -> orch.v1.ConcurrencyLimitSlots
+	10, // 67: orch.v1.ConcurrencyLimitV2Service.ReadAllConcurrencyLimitsV2:output_type -> orch.v1.GlobalConcurrencyLimitList
+	52, // 68: orch.v1.ConcurrencyLimitV2Service.UpdateConcurrencyLimitV2:output_type -> google.protobuf.Empty
+	52, // 69: orch.v1.ConcurrencyLimitV2Service.DeleteConcurrencyLimitV2:output_type -> google.protobuf.Empty
+	12, // 70: orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlots:output_type -> orch.v1.MinimalConcurrencyLimitList
+	13, // 71: orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlotsWithLease:output_type -> orch.v1.ConcurrencyLimitWithLeaseResponse
+	12, // 72: orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlots:output_type -> orch.v1.MinimalConcurrencyLimitList
+	52, // 73: orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlotsWithLease:output_type -> google.protobuf.Empty
+	52, // 74: orch.v1.ConcurrencyLimitV2Service.RenewConcurrencyLease:output_type -> google.protobuf.Empty
+	31, // 75: orch.v1.ConcurrencyLimitService.CreateConcurrencyLimit:output_type -> orch.v1.ConcurrencyLimit
+	31, // 76: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimit:output_type -> orch.v1.ConcurrencyLimit
+	31, // 77: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimitByTag:output_type -> orch.v1.ConcurrencyLimit
+	33, // 78: orch.v1.ConcurrencyLimitService.ReadConcurrencyLimits:output_type -> orch.v1.ConcurrencyLimitList
+	52, // 79: orch.v1.ConcurrencyLimitService.ResetConcurrencyLimitByTag:output_type -> google.protobuf.Empty
+	52, // 80: orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimit:output_type -> google.protobuf.Empty
+	52, // 81: orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimitByTag:output_type -> google.protobuf.Empty
+	12, // 82: orch.v1.ConcurrencyLimitService.IncrementConcurrencyLimits:output_type -> orch.v1.MinimalConcurrencyLimitList
+	12, // 83: orch.v1.ConcurrencyLimitService.DecrementConcurrencyLimits:output_type -> orch.v1.MinimalConcurrencyLimitList
+	64, // [64:84] is the sub-list for method output_type
+	44, // [44:64] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_concurrency_limits_proto_init() }
@@ -2913,19 +3213,20 @@ func file_orch_v1_concurrency_limits_proto_init() {
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_concurrency_limits_proto_msgTypes[0].OneofWrappers = []any{}
 	file_orch_v1_concurrency_limits_proto_msgTypes[1].OneofWrappers = []any{}
-	file_orch_v1_concurrency_limits_proto_msgTypes[5].OneofWrappers = []any{}
-	file_orch_v1_concurrency_limits_proto_msgTypes[11].OneofWrappers = []any{}
-	file_orch_v1_concurrency_limits_proto_msgTypes[12].OneofWrappers = []any{}
+	file_orch_v1_concurrency_limits_proto_msgTypes[2].OneofWrappers = []any{}
+	file_orch_v1_concurrency_limits_proto_msgTypes[7].OneofWrappers = []any{}
 	file_orch_v1_concurrency_limits_proto_msgTypes[13].OneofWrappers = []any{}
-	file_orch_v1_concurrency_limits_proto_msgTypes[26].OneofWrappers = []any{}
-	file_orch_v1_concurrency_limits_proto_msgTypes[30].OneofWrappers = []any{}
+	file_orch_v1_concurrency_limits_proto_msgTypes[14].OneofWrappers = []any{}
+	file_orch_v1_concurrency_limits_proto_msgTypes[15].OneofWrappers = []any{}
+	file_orch_v1_concurrency_limits_proto_msgTypes[29].OneofWrappers = []any{}
+	file_orch_v1_concurrency_limits_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_concurrency_limits_proto_rawDesc), len(file_orch_v1_concurrency_limits_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   42,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

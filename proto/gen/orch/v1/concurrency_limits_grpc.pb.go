@@ -24,6 +24,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	ConcurrencyLimitV2Service_CreateConcurrencyLimitV2_FullMethodName          = "/orch.v1.ConcurrencyLimitV2Service/CreateConcurrencyLimitV2"
 	ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName            = "/orch.v1.ConcurrencyLimitV2Service/ReadConcurrencyLimitV2"
+	ConcurrencyLimitV2Service_ReadConcurrencyLimitSlots_FullMethodName         = "/orch.v1.ConcurrencyLimitV2Service/ReadConcurrencyLimitSlots"
 	ConcurrencyLimitV2Service_ReadAllConcurrencyLimitsV2_FullMethodName        = "/orch.v1.ConcurrencyLimitV2Service/ReadAllConcurrencyLimitsV2"
 	ConcurrencyLimitV2Service_UpdateConcurrencyLimitV2_FullMethodName          = "/orch.v1.ConcurrencyLimitV2Service/UpdateConcurrencyLimitV2"
 	ConcurrencyLimitV2Service_DeleteConcurrencyLimitV2_FullMethodName          = "/orch.v1.ConcurrencyLimitV2Service/DeleteConcurrencyLimitV2"
@@ -44,6 +45,8 @@ type ConcurrencyLimitV2ServiceClient interface {
 	CreateConcurrencyLimitV2(ctx context.Context, in *CreateConcurrencyLimitV2Request, opts ...grpc.CallOption) (*ConcurrencyLimitV2, error)
 	// Read a concurrency limit. The path holds its UUID or its name; a text that parses as a UUID is a UUID.
 	ReadConcurrencyLimitV2(ctx context.Context, in *ReadConcurrencyLimitV2Request, opts ...grpc.CallOption) (*DeploymentConcurrencyLimit, error)
+	// Read the slots of a concurrency limit. Returns who holds them since when, and who waits for them.
+	ReadConcurrencyLimitSlots(ctx context.Context, in *ReadConcurrencyLimitSlotsRequest, opts ...grpc.CallOption) (*ConcurrencyLimitSlots, error)
 	// List concurrency limits. Returns a page of all limits, by name.
 	ReadAllConcurrencyLimitsV2(ctx context.Context, in *ReadAllConcurrencyLimitsV2Request, opts ...grpc.CallOption) (*GlobalConcurrencyLimitList, error)
 	// Update a concurrency limit. Absent fields keep their values; the path holds its UUID or its name.
@@ -86,6 +89,16 @@ func (c *concurrencyLimitV2ServiceClient) ReadConcurrencyLimitV2(ctx context.Con
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeploymentConcurrencyLimit)
 	err := c.cc.Invoke(ctx, ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *concurrencyLimitV2ServiceClient) ReadConcurrencyLimitSlots(ctx context.Context, in *ReadConcurrencyLimitSlotsRequest, opts ...grpc.CallOption) (*ConcurrencyLimitSlots, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ConcurrencyLimitSlots)
+	err := c.cc.Invoke(ctx, ConcurrencyLimitV2Service_ReadConcurrencyLimitSlots_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +195,8 @@ type ConcurrencyLimitV2ServiceServer interface {
 	CreateConcurrencyLimitV2(context.Context, *CreateConcurrencyLimitV2Request) (*ConcurrencyLimitV2, error)
 	// Read a concurrency limit. The path holds its UUID or its name; a text that parses as a UUID is a UUID.
 	ReadConcurrencyLimitV2(context.Context, *ReadConcurrencyLimitV2Request) (*DeploymentConcurrencyLimit, error)
+	// Read the slots of a concurrency limit. Returns who holds them since when, and who waits for them.
+	ReadConcurrencyLimitSlots(context.Context, *ReadConcurrencyLimitSlotsRequest) (*ConcurrencyLimitSlots, error)
 	// List concurrency limits. Returns a page of all limits, by name.
 	ReadAllConcurrencyLimitsV2(context.Context, *ReadAllConcurrencyLimitsV2Request) (*GlobalConcurrencyLimitList, error)
 	// Update a concurrency limit. Absent fields keep their values; the path holds its UUID or its name.
@@ -215,6 +230,9 @@ func (UnimplementedConcurrencyLimitV2ServiceServer) CreateConcurrencyLimitV2(con
 }
 func (UnimplementedConcurrencyLimitV2ServiceServer) ReadConcurrencyLimitV2(context.Context, *ReadConcurrencyLimitV2Request) (*DeploymentConcurrencyLimit, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadConcurrencyLimitV2 not implemented")
+}
+func (UnimplementedConcurrencyLimitV2ServiceServer) ReadConcurrencyLimitSlots(context.Context, *ReadConcurrencyLimitSlotsRequest) (*ConcurrencyLimitSlots, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadConcurrencyLimitSlots not implemented")
 }
 func (UnimplementedConcurrencyLimitV2ServiceServer) ReadAllConcurrencyLimitsV2(context.Context, *ReadAllConcurrencyLimitsV2Request) (*GlobalConcurrencyLimitList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAllConcurrencyLimitsV2 not implemented")
@@ -294,6 +312,24 @@ func _ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_Handler(srv interface{}, 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ConcurrencyLimitV2ServiceServer).ReadConcurrencyLimitV2(ctx, req.(*ReadConcurrencyLimitV2Request))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ConcurrencyLimitV2Service_ReadConcurrencyLimitSlots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadConcurrencyLimitSlotsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConcurrencyLimitV2ServiceServer).ReadConcurrencyLimitSlots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ConcurrencyLimitV2Service_ReadConcurrencyLimitSlots_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConcurrencyLimitV2ServiceServer).ReadConcurrencyLimitSlots(ctx, req.(*ReadConcurrencyLimitSlotsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -456,6 +492,10 @@ var ConcurrencyLimitV2Service_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadConcurrencyLimitV2",
 			Handler:    _ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_Handler,
+		},
+		{
+			MethodName: "ReadConcurrencyLimitSlots",
+			Handler:    _ConcurrencyLimitV2Service_ReadConcurrencyLimitSlots_Handler,
 		},
 		{
 			MethodName: "ReadAllConcurrencyLimitsV2",

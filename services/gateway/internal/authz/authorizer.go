@@ -54,6 +54,7 @@ func (a *Authorizer) info(w http.ResponseWriter, r *http.Request, prefix string)
 		HooksURL:   printable(a.opts.Addresses.Hooks(r)),
 		UserAgent:  printable(r.UserAgent()),
 		Peer:       a.opts.Addresses.Client(r),
+		Connection: r.RemoteAddr,
 		APIVersion: printable(apiVersion),
 		Expects:    vocabulary.OfClient(r.Header),
 		ID:         requestlog.RequestID(w),

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -68,6 +67,23 @@ type Acquisition struct {
 	Lease *Lease
 	// Once takes no slot of a limit of which the lease's holder has one without an expiry.
 	Once bool
+	// Connection is that of the request; it recognises clients without a holder.
+	Connection string
+	// Final means that a refused client does not request the slots again, so none are reserved for it.
+	Final bool
+	// RetryAfter is the time after which a refused client requests the slots again, or earlier; zero lets the limit decide.
+	RetryAfter time.Duration
+	// Grain rounds up the time that the limit decides; zero does not.
+	Grain time.Duration
+}
+
+// request is what waiters of a limit see of an acquisition.
+func (a Acquisition) request() slotRequest {
+	r := slotRequest{slots: a.Slots, connection: a.Connection}
+	if a.Lease != nil {
+		r.holder = a.Lease.Holder
+	}
+	return r
 }
 
 // provisional is how long an acquisition by count holds slots until all of them are taken. A process that dies in between
@@ -120,7 +136,7 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 			return err
 		}
 		full.Name = limit.GetName()
-		return l.refuse(undo, ws, limits, full, a.Slots)
+		return l.refuse(undo, ws, limits, full, a)
 	}
 	if a.Lease == nil {
 		return l.confirm(ctx, ws, limits, a.Slots, lease)
@@ -141,13 +157,14 @@ func (l *Limits) take(ctx context.Context, ws uuid.UUID, id string, a Acquisitio
 		if !limit.GetActive() || a.Once && holdsAny(limit, lasting(lease.Holder.GetType(), uuid.MustParse(lease.Holder.GetId()))) {
 			return false, nil
 		}
-		taken := active(limit, now)
+		request := a.request()
 		crowded := len(limit.GetHolders()) >= MaxHolders
-		if taken > limit.GetLimit()-slots || crowded {
+		if !request.fits(limit, now) || crowded {
 			full = &FullError{Holders: crowded}
 			return false, nil
 		}
-		setActive(limit, taken+slots, now)
+		request.removeWaiter(limit, now)
+		setActive(limit, active(limit, now)+slots, now)
 		limit.Holders = append(limit.Holders, lease.holding(slots, now))
 		return true, nil
 	})
@@ -221,27 +238,50 @@ func (l *Limits) unconfirm(ctx context.Context, ws uuid.UUID, limits []*orchv1.C
 	return all
 }
 
-// refuse records denied slots, and returns the error with the time to wait.
-func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, full *FullError, slots int64) error {
+// refuse records denied slots and the waiter, and returns the error with the time to wait.
+//
+// The client waits at the limits without a slot for it. It keeps its position there until it has slots of all limits, and brings the
+// time since which it waits to the next limit without one. So of two clients that wait for each other's reservations, one is first
+// everywhere.
+func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, full *FullError, a Acquisition) error {
 	now := l.limits.Store().Now()
-	var before []*orchv1.ConcurrencyLimitV2
+	request := a.request()
+	since, waits := now, map[string]bool{}
 	for _, limit := range limits {
-		var seen *orchv1.ConcurrencyLimitV2
+		previous := request.waiter(limit.GetWaiters(), now)
+		waits[limit.GetId()] = previous != nil || limit.GetName() == full.Name
+		if previous != nil && previous.GetSince().AsTime().Before(since) {
+			since = previous.GetSince().AsTime()
+		}
+	}
+	full.Wait = a.RetryAfter
+	if full.Wait == 0 {
+		full.Wait = roundUp(seconds(wait(limits, request, now, now.Sub(since), l.chance())), a.Grain)
+	}
+	if full.Holders {
+		full.Wait = max(full.Wait, time.Second) // The occupancy of slots says nothing about holders.
+	}
+	for _, limit := range limits {
 		err := l.mutateQuietly(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) {
-			seen = proto.Clone(limit).(*orchv1.ConcurrencyLimitV2)
-			limit.DeniedSlots = denied(limit, now) + slots
+			limit.DeniedSlots = denied(limit, now) + a.Slots
 			limit.DeniedAt = timestamppb.New(now)
+			if a.Final || !waits[limit.GetId()] && request.fits(limit, now) {
+				return
+			}
+			previous := request.removeWaiter(limit, now)
+			addWaiter(limit, request.refused(previous, since, now, full.Wait, a.RetryAfter > 0))
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if err == nil {
-			before = append(before, seen)
-		}
-	}
-	full.Wait = time.Duration(wait(before, slots, now, l.chance()) * float64(time.Second))
-	if full.Holders {
-		full.Wait = max(full.Wait, time.Second) // The occupancy of slots says nothing about holders.
 	}
 	return full
+}
+
+// roundUp returns the least multiple of the grain that is not less; a grain of zero changes nothing.
+func roundUp(d, grain time.Duration) time.Duration {
+	if rounded := d.Truncate(grain); rounded < d {
+		return rounded + grain
+	}
+	return d
 }

@@ -77,9 +77,9 @@ func (l *Limits) Free(limit *orchv1.ConcurrencyLimitV2) int64 {
 	return max(0, limit.GetLimit()-active(limit, l.limits.Store().Now()))
 }
 
-// AcquireOf takes a slot of one limit under a lease, or returns a *FullError.
-func (l *Limits) AcquireOf(ctx context.Context, ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, lease *Lease) error {
-	return l.acquire(ctx, ws, []*orchv1.ConcurrencyLimitV2{limit}, Acquisition{Slots: 1, Lease: lease})
+// AcquireOf takes slots of one limit, or returns a *FullError.
+func (l *Limits) AcquireOf(ctx context.Context, ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, a Acquisition) error {
+	return l.acquire(ctx, ws, []*orchv1.ConcurrencyLimitV2{limit}, a)
 }
 
 // The effects that other documents' writes have on slots.

@@ -11,6 +11,9 @@
 // Several limits are taken in the order of their names. If one is full, those taken before are released. A process that
 // dies in between leaves holders that expire: the repossessor releases their slots.
 //
+// A refused request becomes a waiter in the document, in the order of first refusals. Free slots are reserved for the waiters that come
+// before a request, until shortly after they are due: so a slot goes to the client that waits longest, from whichever replica.
+//
 // With a decay, slots become free at a constant rate per second. The document then stores the number at a point in
 // time, and every reader computes the current one.
 package concurrency

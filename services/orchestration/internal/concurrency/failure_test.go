@@ -75,7 +75,7 @@ func TestATaskRunTakesOneSlotHoweverOftenItAsks(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			_, _, err := services[i%2].AcquireForTaskRun(t.Context(), ws, []string{"gpu"}, run, 0)
+			_, _, err := services[i%2].AcquireForTaskRun(t.Context(), ws, []string{"gpu"}, run, 0, 0)
 			if err != nil && !errors.Is(err, store.ErrContention) {
 				t.Error(err)
 			}

@@ -11,7 +11,7 @@ import (
 // Imported completes a limit of another server into its stored form. Its slots are free: the leases that would release them remained
 // on that server.
 func Imported(limit *orchv1.ConcurrencyLimitV2, now time.Time) {
-	limit.ActiveSlots, limit.Holders = 0, nil
+	limit.ActiveSlots, limit.Holders, limit.Waiters = 0, nil, nil
 	limit.ActiveAt, limit.DeniedAt = timestamppb.New(now), timestamppb.New(now)
 }
 

@@ -25,7 +25,9 @@ func (s *Service) BulkIncrementActiveSlots(ctx context.Context, r *orchv1.BulkIn
 		return nil, err
 	}
 	i := r.GetIncrement()
-	limits, err := s.Acquire(ctx, info.Workspace, Acquisition{Names: i.GetNames(), Slots: i.GetSlots(), Rate: rate(i.GetMode())})
+	limits, err := s.Acquire(ctx, info.Workspace, Acquisition{
+		Names: i.GetNames(), Slots: i.GetSlots(), Rate: rate(i.GetMode()), Connection: info.Connection,
+	})
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -40,7 +42,9 @@ func (s *Service) BulkIncrementActiveSlotsWithLease(ctx context.Context, r *orch
 	}
 	i := r.GetIncrement()
 	lease := &Lease{ID: s.limits.Store().NewID(), Duration: seconds(i.GetLeaseDuration()), Holder: i.GetHolder()}
-	limits, err := s.Acquire(ctx, info.Workspace, Acquisition{Names: i.GetNames(), Slots: i.GetSlots(), Rate: rate(i.GetMode()), Lease: lease})
+	limits, err := s.Acquire(ctx, info.Workspace, Acquisition{
+		Names: i.GetNames(), Slots: i.GetSlots(), Rate: rate(i.GetMode()), Connection: info.Connection, Lease: lease,
+	})
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -36,9 +36,9 @@ func (e *NeverError) Error() string {
 // AcquireForTaskRun takes a slot of every tag with a limit for a task run, except those that it already holds, or takes
 // none. It returns the limits and the lease, which is the nil UUID when nothing was taken. It returns a *FullError when
 // one is full, a *NeverError when one is 0. The lease expires after the duration unless the slots are kept; with 0 the
-// run holds them until it releases them.
+// run holds them until it releases them. The grain rounds up the time to wait of a *FullError.
 func (l *Limits) AcquireForTaskRun(
-	ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID, duration time.Duration,
+	ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID, duration, grain time.Duration,
 ) ([]*orchv1.ConcurrencyLimitV2, uuid.UUID, error) {
 	limits, err := l.find(ctx, ws, named(tagNames(tags)))
 	if err != nil {
@@ -57,14 +57,24 @@ func (l *Limits) AcquireForTaskRun(
 	if len(open) == 0 {
 		return limits, uuid.Nil, nil
 	}
-	lease := &Lease{
-		ID: l.limits.Store().NewID(), Duration: duration,
-		Holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: run.String()},
-	}
-	if err := l.acquire(ctx, ws, open, Acquisition{Slots: 1, Lease: lease, Once: true}); err != nil {
+	lease := &Lease{ID: l.limits.Store().NewID(), Duration: duration, Holder: taskRunHolder(run)}
+	if err := l.acquire(ctx, ws, open, Acquisition{Slots: 1, Lease: lease, Once: true, Grain: grain}); err != nil {
 		return nil, uuid.Nil, err
 	}
 	return limits, lease.ID, nil
+}
+
+func taskRunHolder(run uuid.UUID) *orchv1.ConcurrencyLeaseHolder {
+	return &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: run.String()}
+}
+
+// WithdrawTaskRun ends the reservations of a task run that no longer waits for slots of these tags.
+func (l *Limits) WithdrawTaskRun(ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID) error {
+	limits, err := l.find(ctx, ws, named(tagNames(tags)))
+	if err != nil {
+		return err
+	}
+	return l.Withdraw(ctx, ws, limits, taskRunHolder(run))
 }
 
 // HeldByTaskRun returns the leases under which a task run holds slots of these tags until their release.
@@ -102,7 +112,7 @@ func (s *Service) IncrementConcurrencyLimits(ctx context.Context, r *orchv1.Incr
 	if err != nil {
 		return nil, fmt.Errorf("read the id of a task run: %w", err)
 	}
-	limits, _, err := s.AcquireForTaskRun(ctx, info.Workspace, i.GetNames(), run, 0)
+	limits, _, err := s.AcquireForTaskRun(ctx, info.Workspace, i.GetNames(), run, 0, 0)
 	if never, ok := errors.AsType[*NeverError](err); ok {
 		// Clients retry after a Retry-After; here they would retry forever.
 		return nil, rpc.Detail(http.StatusLocked,

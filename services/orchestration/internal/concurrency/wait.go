@@ -12,32 +12,40 @@ const (
 	// maxWait bounds the Retry-After of clients, in seconds, and maxTagWait that of task runs.
 	maxWait    = 30.0
 	maxTagWait = 10.0
+	// minWait bounds the Retry-After from below, in seconds.
+	minWait = 0.05
+	// firstWait bounds the first Retry-After from above, in seconds, and waitedFraction adds a part of the time waited so far to the bound.
+	firstWait      = 0.25
+	waitedFraction = 0.25
 	// spread is the maximum relative excess of a wait over the average.
 	spread = 0.3
 )
 
-// wait returns the seconds until a client should request slots of these limits again. The limit with the highest demand
-// per slot decides. chance is in [0, 1).
-func wait(limits []*orchv1.ConcurrencyLimitV2, slots int64, now time.Time, chance float64) float64 {
-	var seconds, most float64
+// wait returns the seconds until a client should request slots of these limits again. The limit with the longest wait decides.
+// chance is in [0, 1).
+//
+// A slot that becomes free is unused until the client that waits longest requests it. So a client returns in half of the time that
+// those before it take, and the first one in an eighth of the average time until a slot becomes free. That time may be far from the
+// present one, so a client first waits for a short time, and then for a part of the time that it has waited.
+func wait(limits []*orchv1.ConcurrencyLimitV2, r slotRequest, now time.Time, waited time.Duration, chance float64) float64 {
+	longest := 0.0
 	for _, l := range limits {
-		blocking := float64(slots + denied(l, now))
-		var each, longest float64
+		ahead, own := float64(r.slotsAhead(l, now)), float64(r.slots)
+		seconds := 0.0
 		if decay := l.GetSlotDecayPerSecond(); decay > 0 {
-			each, longest = 1/decay, math.MaxFloat64
+			seconds = float64(r.slots+denied(l, now)) / decay
 		} else {
-			longest = maxWait
+			most := maxWait
 			if strings.HasPrefix(l.GetName(), tagPrefix) {
-				longest = maxTagWait
+				most = maxTagWait
 			}
-			each = math.Min(l.GetAvgSlotOccupancySeconds(), longest)
-			blocking /= float64(max(1, l.GetLimit()))
+			most = math.Min(most, firstWait+waitedFraction*waited.Seconds())
+			each := math.Min(l.GetAvgSlotOccupancySeconds(), maxWait) / float64(max(1, l.GetLimit()))
+			seconds = math.Max(minWait, math.Min(each*(ahead/2+own/8), most))
 		}
-		if blocking > most {
-			most, seconds = blocking, math.Min(each*blocking, longest)
-		}
+		longest = math.Max(longest, seconds)
 	}
-	return jitter(seconds, chance)
+	return jitter(longest, chance)
 }
 
 // jitter draws from an exponential distribution, bounded around the average. So clients that were refused together do

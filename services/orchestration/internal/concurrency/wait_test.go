@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -57,23 +56,41 @@ func TestWait(t *testing.T) {
 	t.Parallel()
 	const middle = 0.5
 	factor := jitter(1, middle)
-	at := func(l *orchv1.ConcurrencyLimitV2) { l.DeniedAt = timestamppb.New(noon) }
+	waiting := func(slots int64) func(*orchv1.ConcurrencyLimitV2) {
+		return func(l *orchv1.ConcurrencyLimitV2) {
+			for range slots {
+				addWaiter(l, slotRequest{slots: 1}.refused(nil, noon, noon, time.Minute, false))
+			}
+		}
+	}
 	for name, c := range map[string]struct {
 		limits []*orchv1.ConcurrencyLimitV2
 		slots  int64
 		want   float64
 	}{
-		"half a hold per slot of two": {[]*orchv1.ConcurrencyLimitV2{limitOf()}, 1, 1},
-		"others were refused before":  {[]*orchv1.ConcurrencyLimitV2{limitOf(at, func(l *orchv1.ConcurrencyLimitV2) { l.DeniedSlots = 3 })}, 1, 4},
-		"a long hold is capped":       {[]*orchv1.ConcurrencyLimitV2{limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.AvgSlotOccupancySeconds = 1e6 })}, 1, 15},
-		"so is the whole":             {[]*orchv1.ConcurrencyLimitV2{limitOf(at, func(l *orchv1.ConcurrencyLimitV2) { l.DeniedSlots = 100 })}, 1, 30},
-		"tags wait less":              {[]*orchv1.ConcurrencyLimitV2{limitOf(at, func(l *orchv1.ConcurrencyLimitV2) { l.Name = "tag:a"; l.DeniedSlots = 100 })}, 1, 10},
-		"a decay has no cap":          {[]*orchv1.ConcurrencyLimitV2{limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.SlotDecayPerSecond = 0.01 })}, 2, 200},
-		"the fullest decides":         {[]*orchv1.ConcurrencyLimitV2{limitOf(), limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.Limit = 1 })}, 1, 2},
+		"the first: an eighth of 1 s per slot": {[]*orchv1.ConcurrencyLimitV2{limitOf()}, 1, 0.125},
+		"3 ahead: half of their 3 s":           {[]*orchv1.ConcurrencyLimitV2{limitOf(waiting(3))}, 2, 1.5 + 0.25},
+		"50 ms at least":                       {[]*orchv1.ConcurrencyLimitV2{limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.Limit = 1000 })}, 1, 0.05},
+		"an occupancy of 30 s at most":         {[]*orchv1.ConcurrencyLimitV2{limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.AvgSlotOccupancySeconds = 1e6 })}, 1, 15.0 / 8},
+		"30 s at most":                         {[]*orchv1.ConcurrencyLimitV2{limitOf(waiting(100), func(l *orchv1.ConcurrencyLimitV2) { l.Limit, l.Name = 1, "b"; l.AvgSlotOccupancySeconds = 1e6 })}, 1, 30},
+		"200 s of a decay":                     {[]*orchv1.ConcurrencyLimitV2{limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.SlotDecayPerSecond = 0.01 })}, 2, 200},
+		"the longest of two":                   {[]*orchv1.ConcurrencyLimitV2{limitOf(), limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.Limit = 1 })}, 1, 0.25},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.InDelta(t, c.want*factor, wait(c.limits, c.slots, noon, middle), 1e-9, name)
+			require.InDelta(t, c.want*factor, wait(c.limits, slotRequest{slots: c.slots}, noon, time.Hour, middle), 1e-9, name)
 		})
+	}
+}
+
+// A client that has not waited long returns soon, however many are before it.
+func TestWaitGrowsWithTheTimeWaited(t *testing.T) {
+	t.Parallel()
+	l := limitOf()
+	for range 100 {
+		addWaiter(l, slotRequest{slots: 1}.refused(nil, noon, noon, time.Minute, false))
+	}
+	for waited, want := range map[time.Duration]float64{0: 0.25, 3 * time.Second: 1, time.Hour: 30} {
+		require.InDelta(t, want*jitter(1, 0.5), wait([]*orchv1.ConcurrencyLimitV2{l}, slotRequest{slots: 1}, noon, waited, 0.5), 1e-9, waited)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 )
@@ -46,18 +47,24 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 // deleteIf deletes a run that still meets a condition; errStays if it does not.
 func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orchv1.FlowRun) bool) error {
 	db := s.runs.Store()
-	return s.runs.Delete(ctx, ws, id, func(current *orchv1.FlowRun) ([]store.Effect, error) {
+	var deleted *orchv1.FlowRun
+	err := s.runs.Delete(ctx, ws, id, func(current *orchv1.FlowRun) ([]store.Effect, error) {
 		if !goes(current) {
 			return nil, errStays
 		}
-		deleted, err := events.Publish(ws, events.Lifecycle{
+		deleted = current
+		event, err := events.Publish(ws, events.Lifecycle{
 			ID: db.NewID(), Kind: "flow-run", Verb: "deleted", Of: id, Name: current.GetName(), At: db.Now(),
 		}.Event(s.vocab))
 		if err != nil {
 			return nil, err
 		}
-		return append([]store.Effect{deleted}, s.dependents(ws, id, current)...), nil
+		return append([]store.Effect{event}, s.dependents(ws, id, current)...), nil
 	})
+	if err == nil && deleted.GetState().GetName() == rules.AwaitingConcurrencySlot {
+		s.slots.withdraw(context.WithoutCancel(ctx), ws, deleted)
+	}
+	return err
 }
 
 // dependents are the effects that delete what belongs to a deleted run.

@@ -34,6 +34,32 @@ type slotReservation struct {
 	taken  uuid.UUID // The lease of the acquired slot; uuid.Nil if there is none.
 }
 
+// limitFor returns the deployment of a run and its limit, which is nil if it has none; store.ErrNotFound means that the deployment does
+// not exist.
+func (s slots) limitFor(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun) (*orchv1.Deployment, *orchv1.ConcurrencyLimitV2, error) {
+	id, err := uuid.Parse(run.GetDeploymentId())
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the id of a deployment: %w", err)
+	}
+	deployment, err := s.deployments.Get(ctx, ws, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	limit, err := s.limits.LimitFor(ctx, ws, deployment)
+	return deployment, limit, err
+}
+
+// withdraw ends the reservation of a run that no longer waits for a slot. After a failure the reservation ends by its time.
+func (s slots) withdraw(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun) {
+	if _, limit, err := s.limitFor(ctx, ws, run); err == nil && limit != nil {
+		_ = s.limits.Withdraw(ctx, ws, []*orchv1.ConcurrencyLimitV2{limit}, holderOf(run))
+	}
+}
+
+func holderOf(run *orchv1.FlowRun) *orchv1.ConcurrencyLeaseHolder {
+	return &orchv1.ConcurrencyLeaseHolder{Type: orchv1.ConcurrencyHolderType_CONCURRENCY_HOLDER_TYPE_FLOW_RUN, Id: run.GetId()}
+}
+
 func (s slots) reserve(ctx context.Context, ws uuid.UUID) *slotReservation {
 	return &slotReservation{slots: s, ws: ws, client: request.Client(ctx)}
 }
@@ -47,19 +73,11 @@ func (a *slotReservation) acquire(
 	if need == rules.NoSlot {
 		return need, slot, nil
 	}
-	id, err := uuid.Parse(run.GetDeploymentId())
-	if err != nil {
-		return need, slot, fmt.Errorf("read the id of a deployment: %w", err)
-	}
-	deployment, err := a.deployments.Get(ctx, a.ws, id)
+	deployment, limit, err := a.limitFor(ctx, a.ws, run)
 	if errors.Is(err, store.ErrNotFound) {
 		slot.Missing = true
 		return need, slot, nil
 	}
-	if err != nil {
-		return need, slot, err
-	}
-	limit, err := a.limits.LimitFor(ctx, a.ws, deployment)
 	if err != nil || limit == nil {
 		return need, slot, err
 	}
@@ -87,22 +105,24 @@ func (a *slotReservation) acquire(
 			return need, slot, err
 		}
 	}
-	slot.Lease, err = a.acquireLimit(ctx, limit, run, grace)
+	// Only an enqueued run returns.
+	final := need == rules.RenewSlot || slot.CancelNew
+	slot.Lease, err = a.acquireLimit(ctx, limit, run, grace, final)
 	return need, slot, err
 }
 
 // acquireLimit acquires a slot and returns its lease; an empty lease means that no slot is free.
-func (a *slotReservation) acquireLimit(ctx context.Context, limit *orchv1.ConcurrencyLimitV2, run *orchv1.FlowRun, grace time.Duration) (string, error) {
+func (a *slotReservation) acquireLimit(
+	ctx context.Context, limit *orchv1.ConcurrencyLimitV2, run *orchv1.FlowRun, grace time.Duration, final bool,
+) (string, error) {
 	if a.taken != uuid.Nil {
 		return a.taken.String(), nil
 	}
 	if limit.GetLimit() < 1 {
 		return "", nil
 	}
-	lease := &concurrency.Lease{ID: a.deployments.Store().NewID(), Duration: grace, Holder: &orchv1.ConcurrencyLeaseHolder{
-		Type: orchv1.ConcurrencyHolderType_CONCURRENCY_HOLDER_TYPE_FLOW_RUN, Id: run.GetId(),
-	}}
-	err := a.limits.AcquireOf(ctx, a.ws, limit, lease)
+	lease := &concurrency.Lease{ID: a.deployments.Store().NewID(), Duration: grace, Holder: holderOf(run)}
+	err := a.limits.AcquireOf(ctx, a.ws, limit, concurrency.Acquisition{Slots: 1, Lease: lease, Final: final, RetryAfter: rules.SlotWait})
 	var full *concurrency.FullError
 	if errors.As(err, &full) || errors.Is(err, concurrency.ErrTooMany) {
 		return "", nil
@@ -141,6 +161,9 @@ func (a *slotReservation) release(ctx context.Context, t *rules.Transition, err 
 	}
 	if lease, err := uuid.Parse(t.Use.Kept); err == nil {
 		_ = a.limits.Keep(ctx, a.ws, lease)
+	}
+	if t.Use.Withdrawn {
+		a.withdraw(ctx, a.ws, t.Run)
 	}
 }
 

@@ -66,9 +66,6 @@ func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effec
 // errStays means that a run no longer meets the condition for its deletion.
 var errStays = errors.New("run is not obsolete")
 
-// nameAwaitingSlot is the state name of a run that waits for a slot of its deployment's limit.
-const nameAwaitingSlot = "AwaitingConcurrencySlot"
-
 func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID, which Unstarted, generation int64, cause store.Effect) error {
 	return s.deleteScheduled(ctx, ws, bson.D{
 		{Key: "deployment_id", Value: store.Binary(deployment)},
@@ -99,7 +96,7 @@ func (s *Service) RetractScheduled(ctx context.Context, ws uuid.UUID, runs []uui
 func (s *Service) deleteScheduled(ctx context.Context, ws uuid.UUID, filter bson.D, obsolete func(*orchv1.FlowRun) bool) error {
 	deletable := func(run *orchv1.FlowRun) bool {
 		return run.GetState().GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && run.GetRunCount() == 0 &&
-			run.GetState().GetName() != nameAwaitingSlot && obsolete(run)
+			run.GetState().GetName() != rules.AwaitingConcurrencySlot && obsolete(run)
 	}
 	var ids []string
 	err := s.runs.Each(ctx, ws, store.Query{Filter: filter, Sort: bson.D{{Key: "_id", Value: 1}}}, func(run *orchv1.FlowRun) bool {

@@ -48,6 +48,8 @@ type Use struct {
 	// Released reports that the run releases its slot, and the lease of that slot, if any.
 	Released      bool
 	ReleasedLease string
+	// Withdrawn reports that the run no longer waits for a slot.
+	Withdrawn bool
 }
 
 // slotHeld are the states in which a run of a deployment holds a slot.
@@ -57,8 +59,8 @@ var slotHeld = setOf(pending, running, cancelling)
 const AwaitingConcurrencySlot = "AwaitingConcurrencySlot"
 
 const (
-	// slotWait is the delay before the next attempt.
-	slotWait  = 30 * time.Second
+	// SlotWait is the delay before the next attempt.
+	SlotWait  = 30 * time.Second
 	noSlotWhy = "Deployment concurrency limit reached."
 )
 
@@ -141,7 +143,7 @@ var secureSlot = Rule{
 			cancelForWantOfSlot(t, noSlotWhy)
 		default:
 			instead := t.newState(scheduled, AwaitingConcurrencySlot)
-			instead.StateDetails.ScheduledTime = timestamppb.New(t.Now.Add(slotWait))
+			instead.StateDetails.ScheduledTime = timestamppb.New(t.Now.Add(SlotWait))
 			t.reject(instead, noSlotWhy)
 		}
 	},
@@ -168,10 +170,12 @@ var enforceSlotOnLate = Rule{
 	},
 }
 
-// releaseSlot releases the slot when a run leaves the states that need one. An in-process retry keeps it.
+// releaseSlot releases the slot when a run leaves the states that need one. An in-process retry keeps it. A run that waited for a slot and
+// leaves that state without one waits no longer.
 var releaseSlot = Rule{
 	Name: "ReleaseFlowConcurrencySlots", Universal: true,
 	After: func(t *Transition) {
+		t.Use.Withdrawn = t.Initial.GetName() == AwaitingConcurrencySlot && t.Proposed.GetName() != AwaitingConcurrencySlot && t.Use.Taken == ""
 		if t.Run.DeploymentId == nil || t.from() == none || !slotHeld.Has(t.from()) || slotHeld.Has(t.to()) {
 			return
 		}

@@ -28,6 +28,8 @@ type TaskUse struct {
 	Taken string
 	// Released are the leases of the slots that the run releases.
 	Released []string
+	// Withdrawn reports that the run no longer waits for slots.
+	Withdrawn bool
 }
 
 // taskSlotHeld are the states in which a task run holds slots of its tags.
@@ -71,7 +73,8 @@ var secureTaskSlots = TaskRule{
 	},
 }
 
-// releaseTaskSlots releases the tag slots of a run that stops running, whether this server or a client acquired them.
+// releaseTaskSlots releases the tag slots of a run that stops running, whether this server or a client acquired them. A run that ends
+// before it runs waits no longer.
 var releaseTaskSlots = TaskRule{
 	Name: "ReleaseTaskConcurrencySlots", Universal: true,
 	After: func(t *TaskTransition) {
@@ -83,5 +86,6 @@ var releaseTaskSlots = TaskRule{
 			t.Use.Released = append(t.Use.Released, own)
 		}
 		t.Run.SlotLeaseId = nil
+		t.Use.Withdrawn = Terminal(t.to()) && !taskSlotHeld.Has(t.from()) && len(t.Run.GetTags()) > 0
 	},
 }

@@ -40,7 +40,7 @@ func (a *slotReservation) acquire(
 		if err != nil {
 			return fmt.Errorf("read the id of a task run: %w", err)
 		}
-		_, a.taken, err = a.limits.AcquireForTaskRun(ctx, a.ws, run.GetTags(), id, provisional)
+		_, a.taken, err = a.limits.AcquireForTaskRun(ctx, a.ws, run.GetTags(), id, provisional, time.Second) // A WAIT has whole seconds.
 		var never *concurrency.NeverError
 		var full *concurrency.FullError
 		switch {
@@ -79,7 +79,8 @@ func (s *Service) released(ws uuid.UUID, leases []string) []store.Effect {
 }
 
 // release releases unused slots, and those that the run no longer needs, so the next run finds them at once. It also
-// assigns the acquired slots to the run. After a failure the relay or the lease's end completes it.
+// assigns the acquired slots to the run, and ends the reservations of a run that waited. After a failure the relay, or the end of the lease
+// or the reservation, completes it.
 func (a *slotReservation) release(ctx context.Context, t *rules.TaskTransition, err error) {
 	ctx = context.WithoutCancel(ctx)
 	written := err == nil && t != nil && t.Written()
@@ -97,6 +98,9 @@ func (a *slotReservation) release(ctx context.Context, t *rules.TaskTransition, 
 		if lease, err := uuid.Parse(text); err == nil {
 			_ = a.limits.Release(ctx, a.ws, lease)
 		}
+	}
+	if id, err := uuid.Parse(t.Run.GetId()); err == nil && t.Use.Withdrawn {
+		_ = a.limits.WithdrawTaskRun(ctx, a.ws, t.Run.GetTags(), id)
 	}
 }
 

@@ -31,5 +31,5 @@ func limitCommand(version string) *cobra.Command {
 		Long: `Manage concurrency limits. Commands accept a limit's id or its name; the limit of a tag is named tag:TAG.`,
 		Example: `  orch limit create database --limit 3
   orch limit create tag:heavy --limit 1`,
-	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.enableCommand, r.disableCommand, r.applyCommand, r.exportCommand, r.deleteCommand)
+	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.enableCommand, r.disableCommand, r.applyCommand, r.exportCommand, r.deleteCommand, limitSlotsCommand)
 }

@@ -24,7 +24,9 @@ func limitPages() []page.Page {
 		},
 		{
 			Pattern: "/concurrency-limits/concurrency-limit/{id}", Section: "/concurrency-limits",
-			Needs: []string{orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName}, Show: showLimit,
+			Needs: []string{orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitV2_FullMethodName},
+			Uses:  []string{orchv1.ConcurrencyLimitV2Service_ReadConcurrencyLimitSlots_FullMethodName},
+			Show:  showLimit,
 			Actions: []page.Action{
 				{Name: "limit-edit", Calls: []string{orchv1.ConcurrencyLimitV2Service_UpdateConcurrencyLimitV2_FullMethodName}, Done: "The limit is changed.", Do: editLimit},
 				{Name: "limit-delete", Calls: []string{orchv1.ConcurrencyLimitV2Service_DeleteConcurrencyLimitV2_FullMethodName}, Done: "The limit is deleted.", Do: deleteLimit},
@@ -128,6 +130,7 @@ func showLimit(r *page.Request) (page.View, error) {
 			pair{"Created", timeCell(r, l.GetCreated())}, pair{"Updated", timeCell(r, l.GetUpdated())},
 		),
 	}
+	v.Panels = slotPanels(r)
 	if r.May(orchv1.ConcurrencyLimitV2Service_UpdateConcurrencyLimitV2_FullMethodName) {
 		v.Forms = append(v.Forms, form{Title: "Settings", Action: "limit-edit", Button: "Save the limit", Fields: limitFields(l), Hidden: versionField(l.GetUpdated())})
 	}

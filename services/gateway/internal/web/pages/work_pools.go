@@ -84,6 +84,9 @@ func slots(used int64, limit *int64) cell {
 	if limit == nil {
 		return text("no limit")
 	}
+	if excess := used - *limit; excess > 0 {
+		return text(show.Count(used) + " of " + show.Count(*limit) + ", " + show.Count(excess) + " too many")
+	}
 	return text(show.Count(used) + " of " + show.Count(*limit))
 }
 
