@@ -246,7 +246,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.flows = flows.New(o.store, cfg.Vocabulary, flush)
 	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup), deps.Admission)
 	pools := workpools.NewPools(workpools.PoolsDeps{
-		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Data, Flush: flush, Log: o.log,
+		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Data, Flush: flush, Log: o.log, Limits: limits,
 		Notify:        workPoolNotifier(feeds.WorkPools(deps.Broker), o.log),
 		NotifyCleanup: workPoolNotifier(feeds.Cleanups(deps.Broker), o.log), CleanupLease: cfg.Cancellations.CleanupLease,
 	})
@@ -256,7 +256,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: wake})
 	o.runs = flowruns.New(flowruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
-		EndTaskRuns: o.tasks.EndOf, FindQueue: pools.FindQueue, PoolType: pools.PoolType,
+		EndTaskRuns: o.tasks.EndOf, FindQueue: pools.FindQueue, PoolType: pools.PoolType, Started: pools.RunStarted,
 		Waiting:           waitingRunNotifier(feeds.WaitingRuns(deps.Broker), o.log),
 		CancellingTimeout: cfg.Cancellations.Timeout, CleanUp: pools.CleanUp, Registry: deps.Registry,
 	})

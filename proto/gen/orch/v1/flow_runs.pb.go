@@ -334,7 +334,11 @@ type FlowRun struct {
 	// Transition id of the proposal whose rejection wrote the current state; unset for other states.
 	RejectedTransitionId *string `protobuf:"bytes,39,opt,name=rejected_transition_id,json=rejectedTransitionId,proto3,oneof" json:"rejected_transition_id,omitempty"`
 	// Whether the server took the run back from an attempt that may still report; it then enters RUNNING from PENDING only.
-	AttemptLost   *bool `protobuf:"varint,40,opt,name=attempt_lost,json=attemptLost,proto3,oneof" json:"attempt_lost,omitempty"`
+	AttemptLost *bool `protobuf:"varint,40,opt,name=attempt_lost,json=attemptLost,proto3,oneof" json:"attempt_lost,omitempty"`
+	// Points by which the run comes before others, from its labels and job variables; unset for none.
+	Priority *int64 `protobuf:"varint,45,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	// Time that orders the run among the waiting runs of its deployment: the expected start, brought forward by the priority.
+	Rank          *timestamppb.Timestamp `protobuf:"bytes,46,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -647,6 +651,20 @@ func (x *FlowRun) GetAttemptLost() bool {
 		return *x.AttemptLost
 	}
 	return false
+}
+
+func (x *FlowRun) GetPriority() int64 {
+	if x != nil && x.Priority != nil {
+		return *x.Priority
+	}
+	return 0
+}
+
+func (x *FlowRun) GetRank() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Rank
+	}
+	return nil
 }
 
 // FlowRunCreate holds the fields of a new flow run.
@@ -2809,7 +2827,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\f_retry_delayB\r\n" +
 	"\v_pause_keysB\v\n" +
 	"\t_resumingB\r\n" +
-	"\v_retry_type\"\xae\x15\n" +
+	"\v_retry_type\"\xac\x16\n" +
 	"\aFlowRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2860,7 +2878,9 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"sort_start\x18% \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x17R\tsortStart\x88\x01\x01\x12=\n" +
 	"\x13schedule_generation\x18& \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x18R\x12scheduleGeneration\x88\x01\x01\x12B\n" +
 	"\x16rejected_transition_id\x18' \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x19R\x14rejectedTransitionId\x88\x01\x01\x12/\n" +
-	"\fattempt_lost\x18( \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01H\x1aR\vattemptLost\x88\x01\x01\x1aJ\n" +
+	"\fattempt_lost\x18( \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01H\x1aR\vattemptLost\x88\x01\x01\x12(\n" +
+	"\bpriority\x18- \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x1bR\bpriority\x88\x01\x01\x12<\n" +
+	"\x04rank\x18. \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x1cR\x04rank\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x15\xd2\xf3\x18\x11:\x0fFlowRunResponseB\n" +
@@ -2892,7 +2912,9 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\v_sort_startB\x16\n" +
 	"\x14_schedule_generationB\x19\n" +
 	"\x17_rejected_transition_idB\x0f\n" +
-	"\r_attempt_lost\"\xeb\a\n" +
+	"\r_attempt_lostB\v\n" +
+	"\t_priorityB\a\n" +
+	"\x05_rank\"\xeb\a\n" +
 	"\rFlowRunCreate\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12/\n" +
@@ -3254,105 +3276,106 @@ var file_orch_v1_flow_runs_proto_depIdxs = []int32{
 	40, // 11: orch.v1.FlowRun.created_by:type_name -> orch.v1.CreatedBy
 	41, // 12: orch.v1.FlowRun.state:type_name -> orch.v1.State
 	38, // 13: orch.v1.FlowRun.sort_start:type_name -> google.protobuf.Timestamp
-	2,  // 14: orch.v1.FlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	42, // 15: orch.v1.FlowRunCreate.labels:type_name -> orch.v1.Labels
-	43, // 16: orch.v1.FlowRunCreate.state:type_name -> orch.v1.StateCreate
-	2,  // 17: orch.v1.FlowRunUpdate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	3,  // 18: orch.v1.FlowRunList.flow_runs:type_name -> orch.v1.FlowRun
-	44, // 19: orch.v1.FlowRunQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 20: orch.v1.FlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 21: orch.v1.FlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 22: orch.v1.FlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 23: orch.v1.FlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 24: orch.v1.FlowRunQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	1,  // 25: orch.v1.FlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
-	50, // 26: orch.v1.FlowRunQuery.limit:type_name -> orch.v1.PageLimit
-	44, // 27: orch.v1.FlowRunCountQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 28: orch.v1.FlowRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 29: orch.v1.FlowRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 30: orch.v1.FlowRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 31: orch.v1.FlowRunCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 32: orch.v1.FlowRunCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	43, // 33: orch.v1.FlowRunTransition.state:type_name -> orch.v1.StateCreate
-	44, // 34: orch.v1.FlowRunPageQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 35: orch.v1.FlowRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 36: orch.v1.FlowRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 37: orch.v1.FlowRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 38: orch.v1.FlowRunPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 39: orch.v1.FlowRunPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	1,  // 40: orch.v1.FlowRunPageQuery.sort:type_name -> orch.v1.FlowRunSort
-	50, // 41: orch.v1.FlowRunPageQuery.limit:type_name -> orch.v1.PageLimit
-	3,  // 42: orch.v1.FlowRunPage.results:type_name -> orch.v1.FlowRun
-	44, // 43: orch.v1.FlowRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 44: orch.v1.FlowRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 45: orch.v1.FlowRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 46: orch.v1.FlowRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 47: orch.v1.FlowRunHistoryQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 48: orch.v1.FlowRunHistoryQuery.work_queues:type_name -> orch.v1.WorkQueueFilter
-	38, // 49: orch.v1.FlowRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
-	38, // 50: orch.v1.FlowRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
-	44, // 51: orch.v1.FlowRunLatenessQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 52: orch.v1.FlowRunLatenessQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 53: orch.v1.FlowRunLatenessQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 54: orch.v1.FlowRunLatenessQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 55: orch.v1.FlowRunLatenessQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 56: orch.v1.FlowRunLatenessQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	45, // 57: orch.v1.FlowRunBulkDeletion.flow_runs:type_name -> orch.v1.FlowRunFilter
-	45, // 58: orch.v1.FlowRunBulkTransition.flow_runs:type_name -> orch.v1.FlowRunFilter
-	43, // 59: orch.v1.FlowRunBulkTransition.state:type_name -> orch.v1.StateCreate
-	20, // 60: orch.v1.FlowRunBulkSetStateResponse.results:type_name -> orch.v1.FlowRunOrchestrationResult
-	51, // 61: orch.v1.FlowRunOrchestrationResult.status:type_name -> orch.v1.SetStateStatus
-	41, // 62: orch.v1.FlowRunOrchestrationResult.state:type_name -> orch.v1.State
-	52, // 63: orch.v1.FlowRunOrchestrationResult.details:type_name -> orch.v1.TransitionDetails
-	4,  // 64: orch.v1.CreateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunCreate
-	7,  // 65: orch.v1.ReadFlowRunsRequest.query:type_name -> orch.v1.FlowRunQuery
-	8,  // 66: orch.v1.CountFlowRunsRequest.query:type_name -> orch.v1.FlowRunCountQuery
-	9,  // 67: orch.v1.SetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunTransition
-	5,  // 68: orch.v1.UpdateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunUpdate
-	53, // 69: orch.v1.UpdateFlowRunRequest.update_mask:type_name -> google.protobuf.FieldMask
-	50, // 70: orch.v1.ListFlowRunsRequest.limit:type_name -> orch.v1.PageLimit
-	10, // 71: orch.v1.PaginateFlowRunsRequest.query:type_name -> orch.v1.FlowRunPageQuery
-	12, // 72: orch.v1.ReadFlowRunHistoryRequest.query:type_name -> orch.v1.FlowRunHistoryQuery
-	13, // 73: orch.v1.AverageFlowRunLatenessRequest.query:type_name -> orch.v1.FlowRunLatenessQuery
-	15, // 74: orch.v1.ResumeFlowRunRequest.resumption:type_name -> orch.v1.FlowRunResumption
-	16, // 75: orch.v1.BulkDeleteFlowRunsRequest.query:type_name -> orch.v1.FlowRunBulkDeletion
-	18, // 76: orch.v1.BulkSetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunBulkTransition
-	54, // 77: orch.v1.FlowRun.LabelsEntry.value:type_name -> orch.v1.Scalar
-	21, // 78: orch.v1.FlowRunService.CreateFlowRun:input_type -> orch.v1.CreateFlowRunRequest
-	22, // 79: orch.v1.FlowRunService.ReadFlowRun:input_type -> orch.v1.ReadFlowRunRequest
-	23, // 80: orch.v1.FlowRunService.ReadFlowRuns:input_type -> orch.v1.ReadFlowRunsRequest
-	24, // 81: orch.v1.FlowRunService.CountFlowRuns:input_type -> orch.v1.CountFlowRunsRequest
-	25, // 82: orch.v1.FlowRunService.SetFlowRunState:input_type -> orch.v1.SetFlowRunStateRequest
-	26, // 83: orch.v1.FlowRunService.UpdateFlowRun:input_type -> orch.v1.UpdateFlowRunRequest
-	28, // 84: orch.v1.FlowRunService.ListFlowRuns:input_type -> orch.v1.ListFlowRunsRequest
-	29, // 85: orch.v1.FlowRunService.PaginateFlowRuns:input_type -> orch.v1.PaginateFlowRunsRequest
-	30, // 86: orch.v1.FlowRunService.ReadFlowRunHistory:input_type -> orch.v1.ReadFlowRunHistoryRequest
-	31, // 87: orch.v1.FlowRunService.AverageFlowRunLateness:input_type -> orch.v1.AverageFlowRunLatenessRequest
-	32, // 88: orch.v1.FlowRunService.ResumeFlowRun:input_type -> orch.v1.ResumeFlowRunRequest
-	33, // 89: orch.v1.FlowRunService.UpdateFlowRunLabels:input_type -> orch.v1.UpdateFlowRunLabelsRequest
-	34, // 90: orch.v1.FlowRunService.BulkDeleteFlowRuns:input_type -> orch.v1.BulkDeleteFlowRunsRequest
-	35, // 91: orch.v1.FlowRunService.BulkSetFlowRunState:input_type -> orch.v1.BulkSetFlowRunStateRequest
-	27, // 92: orch.v1.FlowRunService.DeleteFlowRun:input_type -> orch.v1.DeleteFlowRunRequest
-	3,  // 93: orch.v1.FlowRunService.CreateFlowRun:output_type -> orch.v1.FlowRun
-	3,  // 94: orch.v1.FlowRunService.ReadFlowRun:output_type -> orch.v1.FlowRun
-	6,  // 95: orch.v1.FlowRunService.ReadFlowRuns:output_type -> orch.v1.FlowRunList
-	55, // 96: orch.v1.FlowRunService.CountFlowRuns:output_type -> orch.v1.CountResponse
-	56, // 97: orch.v1.FlowRunService.SetFlowRunState:output_type -> orch.v1.OrchestrationResult
-	57, // 98: orch.v1.FlowRunService.UpdateFlowRun:output_type -> google.protobuf.Empty
-	6,  // 99: orch.v1.FlowRunService.ListFlowRuns:output_type -> orch.v1.FlowRunList
-	11, // 100: orch.v1.FlowRunService.PaginateFlowRuns:output_type -> orch.v1.FlowRunPage
-	58, // 101: orch.v1.FlowRunService.ReadFlowRunHistory:output_type -> orch.v1.HistoryList
-	14, // 102: orch.v1.FlowRunService.AverageFlowRunLateness:output_type -> orch.v1.Lateness
-	56, // 103: orch.v1.FlowRunService.ResumeFlowRun:output_type -> orch.v1.OrchestrationResult
-	57, // 104: orch.v1.FlowRunService.UpdateFlowRunLabels:output_type -> google.protobuf.Empty
-	17, // 105: orch.v1.FlowRunService.BulkDeleteFlowRuns:output_type -> orch.v1.FlowRunBulkDeleteResponse
-	19, // 106: orch.v1.FlowRunService.BulkSetFlowRunState:output_type -> orch.v1.FlowRunBulkSetStateResponse
-	57, // 107: orch.v1.FlowRunService.DeleteFlowRun:output_type -> google.protobuf.Empty
-	93, // [93:108] is the sub-list for method output_type
-	78, // [78:93] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	38, // 14: orch.v1.FlowRun.rank:type_name -> google.protobuf.Timestamp
+	2,  // 15: orch.v1.FlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
+	42, // 16: orch.v1.FlowRunCreate.labels:type_name -> orch.v1.Labels
+	43, // 17: orch.v1.FlowRunCreate.state:type_name -> orch.v1.StateCreate
+	2,  // 18: orch.v1.FlowRunUpdate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
+	3,  // 19: orch.v1.FlowRunList.flow_runs:type_name -> orch.v1.FlowRun
+	44, // 20: orch.v1.FlowRunQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 21: orch.v1.FlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 22: orch.v1.FlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 23: orch.v1.FlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 24: orch.v1.FlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 25: orch.v1.FlowRunQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	1,  // 26: orch.v1.FlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
+	50, // 27: orch.v1.FlowRunQuery.limit:type_name -> orch.v1.PageLimit
+	44, // 28: orch.v1.FlowRunCountQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 29: orch.v1.FlowRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 30: orch.v1.FlowRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 31: orch.v1.FlowRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 32: orch.v1.FlowRunCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 33: orch.v1.FlowRunCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	43, // 34: orch.v1.FlowRunTransition.state:type_name -> orch.v1.StateCreate
+	44, // 35: orch.v1.FlowRunPageQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 36: orch.v1.FlowRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 37: orch.v1.FlowRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 38: orch.v1.FlowRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 39: orch.v1.FlowRunPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 40: orch.v1.FlowRunPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	1,  // 41: orch.v1.FlowRunPageQuery.sort:type_name -> orch.v1.FlowRunSort
+	50, // 42: orch.v1.FlowRunPageQuery.limit:type_name -> orch.v1.PageLimit
+	3,  // 43: orch.v1.FlowRunPage.results:type_name -> orch.v1.FlowRun
+	44, // 44: orch.v1.FlowRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 45: orch.v1.FlowRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 46: orch.v1.FlowRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 47: orch.v1.FlowRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 48: orch.v1.FlowRunHistoryQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 49: orch.v1.FlowRunHistoryQuery.work_queues:type_name -> orch.v1.WorkQueueFilter
+	38, // 50: orch.v1.FlowRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
+	38, // 51: orch.v1.FlowRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
+	44, // 52: orch.v1.FlowRunLatenessQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 53: orch.v1.FlowRunLatenessQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 54: orch.v1.FlowRunLatenessQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 55: orch.v1.FlowRunLatenessQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 56: orch.v1.FlowRunLatenessQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 57: orch.v1.FlowRunLatenessQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	45, // 58: orch.v1.FlowRunBulkDeletion.flow_runs:type_name -> orch.v1.FlowRunFilter
+	45, // 59: orch.v1.FlowRunBulkTransition.flow_runs:type_name -> orch.v1.FlowRunFilter
+	43, // 60: orch.v1.FlowRunBulkTransition.state:type_name -> orch.v1.StateCreate
+	20, // 61: orch.v1.FlowRunBulkSetStateResponse.results:type_name -> orch.v1.FlowRunOrchestrationResult
+	51, // 62: orch.v1.FlowRunOrchestrationResult.status:type_name -> orch.v1.SetStateStatus
+	41, // 63: orch.v1.FlowRunOrchestrationResult.state:type_name -> orch.v1.State
+	52, // 64: orch.v1.FlowRunOrchestrationResult.details:type_name -> orch.v1.TransitionDetails
+	4,  // 65: orch.v1.CreateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunCreate
+	7,  // 66: orch.v1.ReadFlowRunsRequest.query:type_name -> orch.v1.FlowRunQuery
+	8,  // 67: orch.v1.CountFlowRunsRequest.query:type_name -> orch.v1.FlowRunCountQuery
+	9,  // 68: orch.v1.SetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunTransition
+	5,  // 69: orch.v1.UpdateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunUpdate
+	53, // 70: orch.v1.UpdateFlowRunRequest.update_mask:type_name -> google.protobuf.FieldMask
+	50, // 71: orch.v1.ListFlowRunsRequest.limit:type_name -> orch.v1.PageLimit
+	10, // 72: orch.v1.PaginateFlowRunsRequest.query:type_name -> orch.v1.FlowRunPageQuery
+	12, // 73: orch.v1.ReadFlowRunHistoryRequest.query:type_name -> orch.v1.FlowRunHistoryQuery
+	13, // 74: orch.v1.AverageFlowRunLatenessRequest.query:type_name -> orch.v1.FlowRunLatenessQuery
+	15, // 75: orch.v1.ResumeFlowRunRequest.resumption:type_name -> orch.v1.FlowRunResumption
+	16, // 76: orch.v1.BulkDeleteFlowRunsRequest.query:type_name -> orch.v1.FlowRunBulkDeletion
+	18, // 77: orch.v1.BulkSetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunBulkTransition
+	54, // 78: orch.v1.FlowRun.LabelsEntry.value:type_name -> orch.v1.Scalar
+	21, // 79: orch.v1.FlowRunService.CreateFlowRun:input_type -> orch.v1.CreateFlowRunRequest
+	22, // 80: orch.v1.FlowRunService.ReadFlowRun:input_type -> orch.v1.ReadFlowRunRequest
+	23, // 81: orch.v1.FlowRunService.ReadFlowRuns:input_type -> orch.v1.ReadFlowRunsRequest
+	24, // 82: orch.v1.FlowRunService.CountFlowRuns:input_type -> orch.v1.CountFlowRunsRequest
+	25, // 83: orch.v1.FlowRunService.SetFlowRunState:input_type -> orch.v1.SetFlowRunStateRequest
+	26, // 84: orch.v1.FlowRunService.UpdateFlowRun:input_type -> orch.v1.UpdateFlowRunRequest
+	28, // 85: orch.v1.FlowRunService.ListFlowRuns:input_type -> orch.v1.ListFlowRunsRequest
+	29, // 86: orch.v1.FlowRunService.PaginateFlowRuns:input_type -> orch.v1.PaginateFlowRunsRequest
+	30, // 87: orch.v1.FlowRunService.ReadFlowRunHistory:input_type -> orch.v1.ReadFlowRunHistoryRequest
+	31, // 88: orch.v1.FlowRunService.AverageFlowRunLateness:input_type -> orch.v1.AverageFlowRunLatenessRequest
+	32, // 89: orch.v1.FlowRunService.ResumeFlowRun:input_type -> orch.v1.ResumeFlowRunRequest
+	33, // 90: orch.v1.FlowRunService.UpdateFlowRunLabels:input_type -> orch.v1.UpdateFlowRunLabelsRequest
+	34, // 91: orch.v1.FlowRunService.BulkDeleteFlowRuns:input_type -> orch.v1.BulkDeleteFlowRunsRequest
+	35, // 92: orch.v1.FlowRunService.BulkSetFlowRunState:input_type -> orch.v1.BulkSetFlowRunStateRequest
+	27, // 93: orch.v1.FlowRunService.DeleteFlowRun:input_type -> orch.v1.DeleteFlowRunRequest
+	3,  // 94: orch.v1.FlowRunService.CreateFlowRun:output_type -> orch.v1.FlowRun
+	3,  // 95: orch.v1.FlowRunService.ReadFlowRun:output_type -> orch.v1.FlowRun
+	6,  // 96: orch.v1.FlowRunService.ReadFlowRuns:output_type -> orch.v1.FlowRunList
+	55, // 97: orch.v1.FlowRunService.CountFlowRuns:output_type -> orch.v1.CountResponse
+	56, // 98: orch.v1.FlowRunService.SetFlowRunState:output_type -> orch.v1.OrchestrationResult
+	57, // 99: orch.v1.FlowRunService.UpdateFlowRun:output_type -> google.protobuf.Empty
+	6,  // 100: orch.v1.FlowRunService.ListFlowRuns:output_type -> orch.v1.FlowRunList
+	11, // 101: orch.v1.FlowRunService.PaginateFlowRuns:output_type -> orch.v1.FlowRunPage
+	58, // 102: orch.v1.FlowRunService.ReadFlowRunHistory:output_type -> orch.v1.HistoryList
+	14, // 103: orch.v1.FlowRunService.AverageFlowRunLateness:output_type -> orch.v1.Lateness
+	56, // 104: orch.v1.FlowRunService.ResumeFlowRun:output_type -> orch.v1.OrchestrationResult
+	57, // 105: orch.v1.FlowRunService.UpdateFlowRunLabels:output_type -> google.protobuf.Empty
+	17, // 106: orch.v1.FlowRunService.BulkDeleteFlowRuns:output_type -> orch.v1.FlowRunBulkDeleteResponse
+	19, // 107: orch.v1.FlowRunService.BulkSetFlowRunState:output_type -> orch.v1.FlowRunBulkSetStateResponse
+	57, // 108: orch.v1.FlowRunService.DeleteFlowRun:output_type -> google.protobuf.Empty
+	94, // [94:109] is the sub-list for method output_type
+	79, // [79:94] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_flow_runs_proto_init() }

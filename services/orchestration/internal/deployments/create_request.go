@@ -66,6 +66,9 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 	if err != nil {
 		return nil, err
 	}
+	if err := s.runs.CheckOrder(create.GetLabels().GetValues(), create.GetJobVariables()); err != nil {
+		return nil, err
+	}
 	if len(create.GetJobVariables()) > 0 && at.pool != nil {
 		if err := s.pools.CheckJobVariables(at.pool, "creating deployment", false, create.GetJobVariables()); err != nil {
 			return nil, err

@@ -90,6 +90,9 @@ func (s *Service) checkJobVariables(ctx context.Context, ws uuid.UUID, u *orchv1
 	if len(u.GetJobVariables()) == 0 {
 		return nil
 	}
+	if err := s.runs.CheckOrder(nil, u.GetJobVariables()); err != nil {
+		return err
+	}
 	pool := at.pool
 	if !at.changes {
 		var err error

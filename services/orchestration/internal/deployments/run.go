@@ -98,16 +98,13 @@ func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, c
 		EmpiricalPolicy:          create.GetEmpiricalPolicy(),
 		Tags:                     union(create.GetTags(), d.GetTags()),
 		IdempotencyKey:           create.IdempotencyKey,
-		Labels:                   &orchv1.Labels{Values: maps.Clone(d.GetLabels())},
+		Labels:                   &orchv1.Labels{Values: s.runs.LabelsOf(d, nil)},
 		JobVariables:             create.GetJobVariables(),
 		State:                    create.GetState(),
 		WorkQueueName:            at.WorkQueueName,
 	}
 	if run.InfrastructureDocumentId == nil {
 		run.InfrastructureDocumentId = d.InfrastructureDocumentId
-	}
-	if run.Labels.Values == nil {
-		run.Labels.Values = map[string]*orchv1.Scalar{}
 	}
 	maps.Copy(run.Labels.Values, create.GetLabels().GetValues())
 	if run.State == nil {

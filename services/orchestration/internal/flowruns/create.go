@@ -71,6 +71,9 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 	if err := check(c.Run); err != nil {
 		return nil, false, err
 	}
+	if err := s.CheckOrder(c.Run.GetLabels().GetValues(), c.Run.GetJobVariables()); err != nil {
+		return nil, false, err
+	}
 	flowID, err := uuid.Parse(c.Run.GetFlowId())
 	if err != nil {
 		return nil, false, fmt.Errorf("read the id of a flow: %w", err)
@@ -197,6 +200,7 @@ func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.Fl
 		run.JobVariables = []byte("{}")
 	}
 	s.label(run, flow.GetLabels().GetValues(), create.GetLabels().GetValues())
+	s.prioritize(run)
 	return run
 }
 

@@ -2,6 +2,7 @@ package flowruns
 
 import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
 // Imported completes a run of another server into its stored form.
@@ -14,6 +15,7 @@ func Imported(run *orchv1.FlowRun) {
 	if run.Labels == nil {
 		run.Labels = map[string]*orchv1.Scalar{}
 	}
+	rules.RankRun(run)
 }
 
 // ImportedState completes the history row of a state of another server. The revision of its run is not known: the state's time, which

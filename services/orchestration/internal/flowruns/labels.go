@@ -27,11 +27,15 @@ func (s *Service) UpdateFlowRunLabels(ctx context.Context, r *orchv1.UpdateFlowR
 		}
 		return nil, err
 	}
+	if err := s.CheckOrder(labels.GetValues(), nil); err != nil {
+		return nil, err
+	}
 	_, err = s.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.FlowRun) error {
 		if next.Labels == nil {
 			next.Labels = map[string]*orchv1.Scalar{}
 		}
 		maps.Copy(next.Labels, labels.GetValues())
+		s.prioritize(next)
 		return nil
 	}, nil))
 	if errors.Is(err, store.ErrNotFound) {

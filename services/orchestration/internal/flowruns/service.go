@@ -27,6 +27,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/storedjson"
@@ -62,6 +63,8 @@ type Service struct {
 	findQueue   FindQueue
 	poolType    PoolType
 	onWaiting   func(ws uuid.UUID, pool string)
+	onStart     func(run *orchv1.FlowRun)
+	order       runorder.Settings
 }
 
 // ownedID is an id within a workspace.
@@ -107,6 +110,8 @@ type Deps struct {
 	Registry prometheus.Registerer
 	// Waiting is called when runs began to wait for a worker of a pool, by the pool's name; nil means nobody listens.
 	Waiting func(ws uuid.UUID, pool string)
+	// Started is called when a worker has claimed a run; nil means nobody listens.
+	Started func(run *orchv1.FlowRun)
 }
 
 // New returns the service over a store.
@@ -134,6 +139,9 @@ func New(d Deps) *Service {
 	if d.Waiting == nil {
 		d.Waiting = func(uuid.UUID, string) {}
 	}
+	if d.Started == nil {
+		d.Started = func(*orchv1.FlowRun) {}
+	}
 	collection := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}, store.VersionCache)
 	return &Service{
 		runs: collection,
@@ -154,6 +162,8 @@ func New(d Deps) *Service {
 		findQueue:   d.FindQueue,
 		poolType:    d.PoolType,
 		onWaiting:   d.Waiting,
+		onStart:     d.Started,
+		order:       runorder.NewSettings(d.Vocabulary),
 
 		cancellingTimeout: cmp.Or(d.CancellingTimeout, DefaultCancellingTimeout), cleanUp: d.CleanUp,
 

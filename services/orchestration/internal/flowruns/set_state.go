@@ -92,6 +92,9 @@ func (s *Service) applyTransition(ctx context.Context, ws, id uuid.UUID, policy 
 	if t != nil && t.Written() {
 		s.metrics.observe(t, resources)
 		s.notifyWaiting(ws, t.Run)
+		if t.Initial.GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && t.Run.GetState().GetType() == orchv1.StateType_STATE_TYPE_PENDING {
+			s.onStart(t.Run)
+		}
 	}
 	return t, nil
 }

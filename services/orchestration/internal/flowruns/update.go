@@ -27,11 +27,15 @@ func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequ
 	if len(r.GetFlowRun().GetParameters()) > maxParameters {
 		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
 	}
+	if err := s.CheckOrder(nil, r.GetFlowRun().GetJobVariables()); err != nil {
+		return nil, err
+	}
 	_, err = s.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.FlowRun) error {
 		if err := mayUpdate(next, r.GetFlowRun(), r.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
 		overlay(next, r.GetFlowRun(), r.GetUpdateMask().GetPaths())
+		s.prioritize(next)
 		return nil
 	}, nil))
 	if err != nil {

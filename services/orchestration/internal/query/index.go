@@ -83,6 +83,10 @@ func indexes() []Index {
 			For: "what a worker asks for; slots of queues and pools",
 		},
 		{
+			Collection: FlowRun, Keys: FlowRunsByRank, Partial: present("next_scheduled_start_time"),
+			For: "deployments with due runs in a queue, and the first runs of each; only scheduled runs have a key, those of earlier versions without a rank first",
+		},
+		{
 			Collection: FlowRun, Keys: byStart("work_queue_id"), Partial: present("work_queue_id"),
 			For: "runs by work queue and pool",
 		},
@@ -335,6 +339,9 @@ var FlowRunsByStateAndTime = scoped("state.type", "expected_start_time", "_id", 
 
 // FlowRunsByQueue returns the keys of the index of a queue's runs by state and time.
 var FlowRunsByQueue = scoped("work_queue_id", "state.type", "next_scheduled_start_time")
+
+// FlowRunsByRank returns the keys of the index of a queue's scheduled runs by deployment and rank.
+var FlowRunsByRank = scoped("work_queue_id", "deployment_id", "rank", "next_scheduled_start_time")
 
 // WorkPoolsByName returns the keys of the index of pools by name.
 var WorkPoolsByName = scoped("name")

@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 )
 
 // commonTransforms apply a written state to a run of either kind, in order; those of its kind follow.
@@ -22,6 +25,7 @@ var flowTransforms = []func(*Transition){
 	nameRuns,
 	countRun,
 	clearResuming,
+	func(t *Transition) { RankRun(t.Run) },
 }
 
 // taskTransforms are the additional transforms of task runs.
@@ -93,6 +97,14 @@ func setSortStart(t *Judgement) {
 	*t.times.sortStart = *t.times.start
 	if *t.times.sortStart == nil {
 		*t.times.sortStart = *t.times.expectedStart
+	}
+}
+
+// RankRun orders a run among the waiting runs of its deployment.
+func RankRun(run *orchv1.FlowRun) {
+	run.Rank = nil
+	if run.ExpectedStartTime != nil {
+		run.Rank = timestamppb.New(runorder.Rank(run.GetExpectedStartTime().AsTime(), run.GetPriority()))
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *Scheduler) runsOf(
 					FlowId: d.GetFlowId(), DeploymentId: &d.Id, Parameters: params, IdempotencyKey: &key,
 					InfrastructureDocumentId: d.InfrastructureDocumentId, WorkQueueName: d.WorkQueueName,
 					Tags:   append([]string{autoScheduledTag}, d.GetTags()...),
-					Labels: &orchv1.Labels{Values: d.GetLabels()},
+					Labels: &orchv1.Labels{Values: s.runs.LabelsOf(d, sched)},
 					State: &orchv1.StateCreate{
 						Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Message: new("Flow run scheduled"),
 						StateDetails: rules.NewDetails(timestamppb.New(at)),

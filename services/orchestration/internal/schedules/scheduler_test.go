@@ -1,6 +1,7 @@
 package schedules_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -60,6 +61,38 @@ func TestPassCreatesRunsAhead(t *testing.T) {
 	require.Equal(t, []string{"11-23T08:00:00", "11-24T08:00:00", "11-25T08:00:00", "11-26T08:00:00"}, times(w.scheduled(daily)))
 	require.Equal(t, run.GetId(), w.scheduled(daily)[0].GetId())
 }
+
+// The label of a schedule, a label of its deployment and a job variable set the priority of its runs, in this order.
+func TestRunsOfSchedulesHaveAPriority(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		labels    map[string]*orchv1.Scalar
+		variables string
+		want      int64
+	}{
+		"none":                      {},
+		"a label of the schedule":   {labels: map[string]*orchv1.Scalar{"orch.priority.nightly": points(9), "orch.priority": points(5)}, variables: `{"orch.priority":3}`, want: 9},
+		"a label of another one":    {labels: map[string]*orchv1.Scalar{"orch.priority.hourly": points(9), "orch.priority": points(5)}, want: 5},
+		"a job variable":            {labels: map[string]*orchv1.Scalar{"orch.priority": points(5)}, variables: `{"orch.priority":3}`, want: 3},
+		"a label of the deployment": {labels: map[string]*orchv1.Scalar{"orch.priority": points(5)}, want: 5},
+		"a job variable alone":      {variables: `{"orch.priority":3}`, want: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			d := w.deployment("daily", cron("0 9 * * *", "UTC"))
+			w.edit(d, func(d *orchv1.Deployment) {
+				d.Labels, d.JobVariables, d.Schedules[0].Slug = test.labels, []byte(cmp.Or(test.variables, "{}")), new("nightly")
+			})
+			w.pass(w.scheduler(w.store, schedules.DefaultLimits))
+			run := w.scheduled(d)[0]
+			require.Equal(t, test.want, run.GetPriority())
+			require.Equal(t, run.GetExpectedStartTime().AsTime().Add(-time.Duration(test.want)*time.Minute), run.GetRank().AsTime())
+		})
+	}
+}
+
+func points(n int64) *orchv1.Scalar { return &orchv1.Scalar{Kind: &orchv1.Scalar_Integer{Integer: n}} }
 
 func TestOneUnusableScheduleDoesNotSilenceOthers(t *testing.T) {
 	t.Parallel()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
@@ -16,7 +14,7 @@ import (
 // wordCancelling is the type of a state in which a run holds a slot of its queue where agents poll it.
 const wordCancelling = "CANCELLING"
 
-// ReadWorkQueueRuns returns the scheduled runs of a queue that an agent may start, the earliest first. Unlike the poll of a
+// ReadWorkQueueRuns returns the scheduled runs of a queue that an agent may start, in the order of package runorder. Unlike the poll of a
 // pool, it counts runs that are being cancelled, and gives out retries that a process makes itself.
 func (s *Service) ReadWorkQueueRuns(ctx context.Context, r *orchv1.ReadWorkQueueRunsRequest) (*orchv1.FlowRunList, error) {
 	limit, err := pagination.Limit(r.GetQuery().GetLimit())
@@ -46,13 +44,13 @@ func (s *Service) ReadWorkQueueRuns(ctx context.Context, r *orchv1.ReadWorkQueue
 		}
 		take = min(take, freeSlots(queue.Queue.ConcurrencyLimit, taken+cancelling))
 	}
-	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(id)}, {Key: "state.type", Value: "SCHEDULED"}}
+	within := pollBounds{inProcess: true}
 	if before := r.GetQuery().GetScheduledBefore(); before != nil {
-		filter = append(filter, bson.E{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$lte", Value: before.AsTime().UnixMicro()}}})
+		within.before = new(before.AsTime())
 	}
 	var runs []*orchv1.FlowRun
 	if take > 0 && !queue.Queue.GetIsPaused() && !queue.Pool.GetIsPaused() {
-		if runs, err = s.runs.Find(ctx, ws, store.Query{Filter: filter, Sort: bson.D{{Key: "next_scheduled_start_time", Value: 1}}, Limit: take}); err != nil {
+		if runs, err = s.nextRuns(ctx, ws, queue.Queue, within, take); err != nil {
 			return nil, err
 		}
 	}

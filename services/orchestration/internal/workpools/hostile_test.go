@@ -14,6 +14,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -43,6 +44,17 @@ func (w *world) waitingAs(queue *orchv1.WorkQueue, name string, n int) {
 			NextScheduledStartTime: at, ExpectedStartTime: at,
 			State: &orchv1.State{Id: w.store.NewID().String(), Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Timestamp: at},
 		})
+	}
+	w.insert(runs)
+}
+
+func (w *world) insert(runs []*orchv1.FlowRun) {
+	w.Helper()
+	for _, run := range runs {
+		rules.RankRun(run)
+		if w.earlier {
+			run.Rank = nil
+		}
 	}
 	taken, err := store.InsertAll(w.ctx, w.service.runs, w.ws, runs)
 	require.NoError(w, err)

@@ -22,6 +22,7 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
@@ -63,7 +64,7 @@ func counting(t *testing.T) (*world, *commands) {
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 	w.store = s
 	w.service = New(NewPools(PoolsDeps{
-		Store: s, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
+		Store: s, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler), Limits: concurrency.NewLimits(s, vocabulary.Orch, nil),
 		Block: func(context.Context, uuid.UUID, uuid.UUID) (json.RawMessage, bool, error) { return nil, false, nil },
 	}), idle{})
 	w.ctx = requesttest.Incoming(t, w.ws)

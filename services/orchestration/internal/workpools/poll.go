@@ -11,7 +11,6 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/runs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -25,11 +24,15 @@ type poll struct {
 	limit     int64
 }
 
-// pollBounds is the inclusive range of scheduled starts of a poll; nil is unbounded.
-type pollBounds struct{ after, before *time.Time }
+// pollBounds are the runs that a poll considers: those with a scheduled start in an inclusive range; nil is unbounded.
+type pollBounds struct {
+	after, before *time.Time
+	// inProcess includes runs that retry in their own process.
+	inProcess bool
+}
 
-// GetScheduledFlowRuns returns the scheduled runs of a pool that a worker may start: queues by priority, the earliest run
-// of a queue first. The result omits runs beyond the free slots of their queue or of the pool. It reserves
+// GetScheduledFlowRuns returns the scheduled runs of a pool that a worker may start: queues by priority, the runs
+// of a queue in the order of package runorder. The result omits runs beyond the free slots of their queue or of the pool. It reserves
 // nothing: the worker that sets a run to PENDING wins it. The caller must not change the runs: concurrent polls share them.
 func (s *Service) GetScheduledFlowRuns(ctx context.Context, r *orchv1.GetScheduledFlowRunsRequest) (*orchv1.WorkerFlowRunList, error) {
 	q := r.GetQuery()
@@ -127,7 +130,7 @@ func (s *Service) rankRuns(
 		if take == 0 {
 			continue
 		}
-		found, err := s.scheduled(ctx, ws, queue, within, take)
+		found, err := s.nextRuns(ctx, ws, queue, within, take)
 		if err != nil {
 			return nil, err
 		}
@@ -169,28 +172,33 @@ func poolRoom(pool *orchv1.WorkPool, queues []*orchv1.WorkQueue, taken map[strin
 // wordInProcess is the stored value of a retry within the run's own process: no worker may start the run again.
 const wordInProcess = "in_process"
 
+// filter matches the scheduled starts within the bounds; unbounded ones only exist. Runs that retry in their own process do not match,
+// unless the poll includes them.
+func (b pollBounds) filter() bson.D {
+	var at bson.D
+	if b.after != nil {
+		at = append(at, bson.E{Key: "$gte", Value: b.after.UnixMicro()})
+	}
+	if b.before != nil {
+		at = append(at, bson.E{Key: "$lte", Value: b.before.UnixMicro()})
+	}
+	if at == nil {
+		at = bson.D{{Key: "$exists", Value: true}}
+	}
+	filter := bson.D{{Key: "next_scheduled_start_time", Value: at}}
+	if !b.inProcess {
+		filter = append(filter, bson.E{Key: "empirical_policy.retry_type", Value: bson.D{{Key: "$ne", Value: wordInProcess}}})
+	}
+	return filter
+}
+
 // scheduled reads the scheduled runs of a queue, earliest first.
-func (s *Service) scheduled(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
-	id, err := resourceid.Parse(queue.GetId())
-	if err != nil {
-		return nil, err
-	}
-	at := bson.D{{Key: "$exists", Value: true}}
-	if within.after != nil || within.before != nil {
-		at = bson.D{}
-	}
-	if within.after != nil {
-		at = append(at, bson.E{Key: "$gte", Value: within.after.UnixMicro()})
-	}
-	if within.before != nil {
-		at = append(at, bson.E{Key: "$lte", Value: within.before.UnixMicro()})
-	}
-	return s.runs.Find(ctx, ws, store.Query{Index: query.FlowRunsByQueue, Filter: bson.D{
-		{Key: "work_queue_id", Value: store.Binary(id)},
-		{Key: "state.type", Value: "SCHEDULED"},
-		{Key: "next_scheduled_start_time", Value: at},
-		{Key: "empirical_policy.retry_type", Value: bson.D{{Key: "$ne", Value: wordInProcess}}},
-	}, Sort: bson.D{{Key: "next_scheduled_start_time", Value: 1}}, Limit: limit})
+func (s *Service) scheduled(ctx context.Context, ws, queue uuid.UUID, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
+	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "state.type", Value: "SCHEDULED"}}
+	return s.runs.Find(ctx, ws, store.Query{
+		Index: query.FlowRunsByQueue, Filter: append(filter, within.filter()...),
+		Sort: bson.D{{Key: "next_scheduled_start_time", Value: 1}}, Limit: limit,
+	})
 }
 
 // forWorker returns a run as workers receive it: with the name of a queue other than the default.

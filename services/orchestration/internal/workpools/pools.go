@@ -16,10 +16,12 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -41,6 +43,8 @@ type PoolsDeps struct {
 	Notify, NotifyCleanup Notify
 	// CleanupLease is how long a worker has a clean-up job until it renews its reservation.
 	CleanupLease time.Duration
+	// Limits are those of the deployments of waiting runs.
+	Limits *concurrency.Limits
 	// Flush executes the effects of a write before its call returns.
 	Flush outbox.Flusher
 	Log   *slog.Logger
@@ -57,6 +61,9 @@ type Pools struct {
 	notifyCleanup Notify
 	cleanupLease  time.Duration
 	vocab         vocabulary.Vocabulary
+	limits        *concurrency.Limits
+	order         runorder.Settings
+	virtualTimes  virtualTimes
 	block         Block
 	notify        Notify
 	flush         outbox.Flusher
@@ -79,6 +86,8 @@ func NewPools(d PoolsDeps) *Pools {
 
 		cleanups:      store.NewCollection(d.Store, query.CleanupJob, &orchv1.CleanupJob{}),
 		notifyCleanup: d.NotifyCleanup, cleanupLease: cmp.Or(d.CleanupLease, DefaultCleanupLease),
+
+		limits: d.Limits, order: runorder.NewSettings(d.Vocabulary),
 
 		vocab: d.Vocabulary, block: d.Block, notify: d.Notify, flush: d.Flush, log: d.Log,
 	}

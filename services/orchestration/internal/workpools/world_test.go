@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
@@ -33,6 +34,7 @@ type world struct {
 	service *Service
 	ws      uuid.UUID
 	ctx     context.Context
+	earlier bool // Runs are stored as by versions without ranks.
 }
 
 // idle is the readiness of no deployments.
@@ -46,7 +48,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{TB: t, clock: clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), ws: uuid.New()}
 	w.store = storetest.Embedded(t, w.clock)
 	w.service = New(NewPools(PoolsDeps{
-		Store: w.store, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
+		Store: w.store, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler), Limits: concurrency.NewLimits(w.store, vocabulary.Orch, nil),
 		Block: func(context.Context, uuid.UUID, uuid.UUID) (json.RawMessage, bool, error) { return nil, false, nil },
 	}), idle{})
 	w.ctx = requesttest.Incoming(t, w.ws)

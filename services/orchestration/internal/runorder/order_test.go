@@ -1,0 +1,156 @@
+package runorder
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/orch-project/orch/pkg/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func names(runs []Run) (ids []string) {
+	for _, run := range runs {
+		ids = append(ids, run.ID)
+	}
+	return ids
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	run := func(id string, minutes, priority, weight int64) Run {
+		return Run{Deployment: id[:1], ID: id, Start: noon.Add(time.Duration(minutes) * time.Minute), Priority: priority, Weight: weight}
+	}
+	for name, c := range map[string]struct {
+		runs    []Run
+		started []Run
+		want    []string
+	}{
+		"by time within a deployment":    {runs: []Run{run("a2", 2, 0, 1), run("a1", 1, 0, 1), run("a3", 3, 0, 1)}, want: []string{"a1", "a2", "a3"}},
+		"30 points are worth 30 minutes": {runs: []Run{run("a1", 0, 0, 1), run("a2", 29, 30, 1), run("a3", 31, 30, 1)}, want: []string{"a2", "a1", "a3"}},
+		"deployments take turns":         {runs: []Run{run("a1", 0, 0, 1), run("a2", 1, 0, 1), run("b1", 9, 0, 1), run("b2", 9, 0, 1)}, want: []string{"a1", "b1", "a2", "b2"}},
+		"a weight of 2 has two starts": {
+			runs: []Run{run("a1", 0, 0, 2), run("a2", 1, 0, 2), run("a3", 2, 0, 2), run("a4", 3, 0, 2), run("b1", 4, 0, 1), run("b2", 5, 0, 1)},
+			want: []string{"a1", "b1", "a2", "b2", "a3", "a4"},
+		},
+		"a priority comes before other deployments": {runs: []Run{run("a1", 0, 0, 1), run("b1", 9, 10, 1)}, want: []string{"b1", "a1"}},
+		"the deployment that started before waits":  {runs: []Run{run("a1", 0, 0, 1), run("b1", 9, 0, 1)}, started: []Run{run("a0", 0, 0, 1)}, want: []string{"b1", "a1"}},
+		"a weight of 0 counts as 1":                 {runs: []Run{run("a1", 0, 0, 0), run("b1", 1, 0, 1)}, want: []string{"a1", "b1"}},
+		"nothing":                                   {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual := &VirtualTime{}
+			for _, started := range c.started {
+				virtual.Started(started)
+			}
+			require.Equal(t, c.want, names(Order(c.runs, virtual)))
+		})
+	}
+}
+
+// The order has every run once, whatever order the runs come in. Runs of a deployment are in the order of their ranks, and no deployment
+// has two starts more than another one of its weight and priorities that still waits.
+func TestOrderIsFair(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		equal := rapid.Bool().Draw(t, "equal")
+		runs := make([]Run, rapid.IntRange(0, 60).Draw(t, "runs"))
+		weights := rapid.SliceOfN(rapid.Int64Range(1, MaxWeight), 5, 5).Draw(t, "weights")
+		for i := range runs {
+			d := rapid.IntRange(0, 4).Draw(t, "deployment")
+			runs[i] = Run{Deployment: fmt.Sprint(d), ID: fmt.Sprint(i), Start: noon.Add(time.Duration(rapid.IntRange(0, 9000).Draw(t, "start")) * time.Second), Weight: 1}
+			if !equal {
+				runs[i].Priority, runs[i].Weight = rapid.Int64Range(0, MaxPriority).Draw(t, "priority"), weights[d]
+			}
+		}
+		ordered := Order(runs, &VirtualTime{})
+		if again := Order(rapid.Permutation(runs).Draw(t, "permutation"), &VirtualTime{}); !slices.Equal(ordered, again) {
+			t.Fatalf("the order depends on that of the runs: %v, %v", ordered, again)
+		}
+		left := map[string]int{}
+		for _, run := range runs {
+			left[run.Deployment]++
+		}
+		served, last := map[string]int{}, map[string]Run{}
+		for _, run := range ordered {
+			if before, ok := last[run.Deployment]; ok && compare(before, run) > 0 {
+				t.Fatalf("%v before %v", before, run)
+			}
+			last[run.Deployment] = run
+			served[run.Deployment]++
+			left[run.Deployment]--
+			for other, n := range left {
+				if equal && n > 0 && served[run.Deployment] > served[other]+1 {
+					t.Fatalf("%s has %d starts, and %s %d", run.Deployment, served[run.Deployment], other, served[other])
+				}
+			}
+		}
+		for _, n := range left {
+			if n != 0 {
+				t.Fatalf("runs are missing or repeated: %v", left)
+			}
+		}
+	})
+}
+
+// A day of a queue with four slots and more runs than it can execute: a deployment with an old backlog, one of weight 3, one whose runs
+// have the highest priority, and one that has a run each hour. Nobody starves, and starts follow the weights.
+func TestADayWithoutStarvation(t *testing.T) {
+	t.Parallel()
+	const slots, lasts, step = 4, 4 * time.Minute, time.Minute
+	var waiting []Run
+	for i := range 600 {
+		waiting = append(waiting, Run{Deployment: "backlog", ID: fmt.Sprintf("backlog-%d", i), Start: noon.Add(-time.Hour), Weight: 1})
+	}
+	virtual := &VirtualTime{}
+	var running []time.Time
+	starts, longest := map[string]int{}, map[string]time.Duration{}
+	for now := noon; now.Before(noon.Add(24 * time.Hour)); now = now.Add(step) {
+		arrive := func(deployment string, every time.Duration, priority, weight int64) {
+			if now.Sub(noon)%every == 0 {
+				waiting = append(waiting, Run{Deployment: deployment, ID: fmt.Sprint(deployment, now.Unix()), Start: now, Priority: priority, Weight: weight})
+			}
+		}
+		arrive("weighted", step, 0, 3)
+		arrive("urgent", 8*time.Minute, MaxPriority, 1)
+		arrive("hourly", time.Hour, 0, 1)
+		running = slices.DeleteFunc(running, func(end time.Time) bool { return !end.After(now) })
+		for _, next := range Order(waiting, virtual)[:min(slots-len(running), len(waiting))] {
+			waiting = slices.DeleteFunc(waiting, func(run Run) bool { return run.ID == next.ID })
+			virtual.Started(next)
+			starts[next.Deployment]++
+			longest[next.Deployment] = max(longest[next.Deployment], now.Sub(next.Start))
+			running = append(running, now.Add(lasts))
+		}
+	}
+	require.LessOrEqual(t, longest["urgent"], 2*lasts)
+	require.LessOrEqual(t, longest["hourly"], 4*lasts)
+	require.InEpsilon(t, 3, float64(starts["weighted"])/float64(starts["backlog"]), 0.05)
+	require.Greater(t, starts["backlog"], 250)
+}
+
+// A flood of urgent runs of a deployment delays its other runs for as long as its points are worth.
+func TestPrioritiesWithinADeploymentAge(t *testing.T) {
+	t.Parallel()
+	old := Run{Deployment: "a", ID: "old", Start: noon, Weight: 1}
+	for minutes, first := range map[int]string{MaxPriority - 1: "urgent", MaxPriority + 1: "old"} {
+		urgent := Run{Deployment: "a", ID: "urgent", Start: noon.Add(time.Duration(minutes) * time.Minute), Priority: MaxPriority, Weight: 1}
+		require.Equal(t, first, Order([]Run{old, urgent}, &VirtualTime{})[0].ID, minutes)
+	}
+}
+
+func TestVirtualTimeIsBounded(t *testing.T) {
+	t.Parallel()
+	virtual := &VirtualTime{}
+	for i := range 3 * maxAhead / 10 {
+		virtual.Started(Run{Deployment: fmt.Sprint(i), Weight: 1})
+		require.LessOrEqual(t, len(virtual.ahead), maxAhead)
+	}
+}

@@ -1,0 +1,67 @@
+package runorder
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+func labelled(name, value string) map[string]*orchv1.Scalar {
+	return map[string]*orchv1.Scalar{name: {Kind: &orchv1.Scalar_StringValue{StringValue: value}}}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	s := NewSettings(vocabulary.Orch)
+	require.Zero(t, s.Priority(nil, nil))
+	require.EqualValues(t, 1, s.Weight(nil, []byte("{}")))
+	require.EqualValues(t, 7, s.Priority(labelled("orch.priority", "7"), []byte(`{"cpu": 1}`)))
+	require.EqualValues(t, 80, s.Priority(labelled("orch.priority", "7"), []byte(`{"orch.priority": 80}`)))
+	require.EqualValues(t, 4, s.Weight(nil, []byte(`{"orch.weight": 4}`)))
+	require.Zero(t, s.Priority(labelled("orch.priority", "high"), nil), "stored before it was checked")
+	require.EqualValues(t, 9, NewSettings(vocabulary.Prefect).Priority(labelled("prefect.priority", "9"), nil))
+}
+
+func TestCheckOfSettings(t *testing.T) {
+	t.Parallel()
+	s := NewSettings(vocabulary.Orch)
+	for name, c := range map[string]struct {
+		labels    map[string]*orchv1.Scalar
+		variables string
+		want      string
+	}{
+		"none":                  {variables: `{"priority": "high", "cpu": 1}`},
+		"a priority":            {labels: labelled("orch.priority", "100"), variables: `{"orch.priority": 0, "orch.weight": 100}`},
+		"high":                  {variables: `{"orch.priority": "high"}`, want: `orch.priority is "high", not a whole number from 0 to 100`},
+		"a label of high":       {labels: labelled("orch.priority", "high"), want: `orch.priority is "high"`},
+		"above 100":             {variables: `{"orch.priority": 101}`, want: "orch.priority is 101"},
+		"half a point":          {variables: `{"orch.priority": 0.5}`, want: "orch.priority is 0.5"},
+		"null":                  {variables: `{"orch.priority": null}`, want: "orch.priority is null"},
+		"a weight of 0":         {variables: `{"orch.weight": 0}`, want: "orch.weight is 0, not a whole number from 1 to 100"},
+		"a schedule's priority": {labels: labelled("orch.priority.nightly", "-1"), want: `orch.priority.nightly is "-1"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := s.Check(c.labels, []byte(c.variables))
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestRunsInheritTheSettingsOfTheirDeployment(t *testing.T) {
+	t.Parallel()
+	s := NewSettings(vocabulary.Orch)
+	d := &orchv1.Deployment{JobVariables: []byte(`{"orch.priority": 20, "orch.weight": 3}`), Labels: labelled("orch.priority.nightly", "5")}
+	require.EqualValues(t, 20, s.Priority(s.Inherit(d, ""), nil))
+	require.EqualValues(t, 5, s.Priority(s.Inherit(d, "nightly"), nil))
+	require.EqualValues(t, 20, s.Priority(s.Inherit(d, "hourly"), nil))
+	require.EqualValues(t, 3, s.Weight(s.Inherit(d, ""), nil))
+	require.Len(t, d.GetLabels(), 1)
+	require.Empty(t, s.Inherit(&orchv1.Deployment{}, "nightly"))
+}

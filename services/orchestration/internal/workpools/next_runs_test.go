@@ -1,0 +1,129 @@
+package workpools
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// deployment stores a deployment with so many slots, of which some are taken; 0 slots are no limit.
+func (w *world) deployment(slots, taken int64) string {
+	w.Helper()
+	d := &orchv1.Deployment{Id: w.store.NewID().String(), Name: w.store.NewID().String(), FlowId: uuid.NewString()}
+	if slots > 0 {
+		d.ConcurrencySlots = &slots
+		limits := store.NewCollection(w.store, query.ConcurrencyLimit, &orchv1.ConcurrencyLimitV2{})
+		require.NoError(w, limits.Insert(w.ctx, w.ws, &orchv1.ConcurrencyLimitV2{
+			Id: w.store.NewID().String(), Name: "deployment:" + d.GetId(), Active: true, Limit: slots, ActiveSlots: taken, ActiveAt: timestamppb.New(w.clock.Now()),
+		}))
+	}
+	require.NoError(w, store.NewCollection(w.store, query.Deployment, &orchv1.Deployment{}).Insert(w.ctx, w.ws, d))
+	return d.GetId()
+}
+
+// run returns a scheduled run.
+func (w *world) run(queue *orchv1.WorkQueue, deployment, name string, start time.Time, priority int64) *orchv1.FlowRun {
+	at := timestamppb.New(start)
+	run := &orchv1.FlowRun{
+		Id: w.store.NewID().String(), Name: name, FlowId: uuid.NewString(), WorkQueueId: new(queue.GetId()),
+		NextScheduledStartTime: at, ExpectedStartTime: at, Priority: &priority,
+		State: &orchv1.State{Id: w.store.NewID().String(), Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Timestamp: at},
+	}
+	if deployment != "" {
+		run.DeploymentId = &deployment
+	}
+	return run
+}
+
+// due stores runs of a deployment that are due since a time, one second apart.
+func (w *world) due(queue *orchv1.WorkQueue, deployment, name string, n int, since time.Duration, priority int64) {
+	w.Helper()
+	runs := make([]*orchv1.FlowRun, n)
+	for i := range runs {
+		runs[i] = w.run(queue, deployment, fmt.Sprintf("%s-%d", name, i), w.clock.Now().Add(time.Duration(i)*time.Second-since), priority)
+	}
+	for len(runs) > 0 {
+		some := runs[:min(len(runs), 500)]
+		w.insert(some)
+		runs = runs[len(some):]
+	}
+}
+
+// Runs that wait for slots hide no others, few or many: neither those of another deployment, nor those without one.
+func TestRunsThatWaitForSlotsHideNone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		runs    int
+		earlier bool
+	}{
+		"10 runs": {10, false}, "600 runs": {600, false}, "600 runs of an earlier version": {600, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, n := newWorld(t), test.runs
+			w.earlier = test.earlier
+			w.pool("p")
+			queue := w.queue("p", "q", 1)
+			w.due(queue, w.deployment(1, 1), "full", n, time.Hour, 0)
+			w.due(queue, w.deployment(3, 1), "limited", n, time.Hour, 0)
+			w.due(queue, w.deployment(0, 0), "free", 1, 0, 0)
+			w.due(queue, "", "alone", 1, 0, 0)
+			polled, err := w.pollBefore("p", w.clock.Now(), 200)
+			require.NoError(t, err)
+			require.ElementsMatch(t, []string{"limited-0", "limited-1", "free-0", "alone-0"}, polled)
+			polled, err = w.pollBefore("p", w.clock.Now(), 1)
+			require.NoError(t, err)
+			require.Equal(t, []string{"limited-0"}, polled)
+		})
+	}
+}
+
+// Deployments take turns, a priority comes first, and a deployment whose run has started waits for the others.
+func TestDeploymentsOfAQueueTakeTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("p")
+	queue := w.queue("p", "q", 1)
+	old, young := w.deployment(0, 0), w.deployment(0, 0)
+	w.due(queue, old, "old", 300, time.Hour, 0)
+	w.due(queue, young, "young", 2, time.Second, 0)
+	poll := func(n int64) string {
+		polled, err := w.pollBefore("p", w.clock.Now(), n)
+		require.NoError(t, err)
+		return strings.Join(polled, " ")
+	}
+	require.Equal(t, "old-0 young-0 old-1 young-1 old-2", poll(5))
+	w.service.RunStarted(&orchv1.FlowRun{WorkQueueId: new(queue.GetId()), DeploymentId: &old})
+	require.Equal(t, "young-0 old-0", poll(2))
+	w.due(queue, old, "urgent", 1, 0, 100)
+	require.Equal(t, "young-0 urgent-0", poll(2), "the deployment has had a start")
+
+	agent, err := w.service.ReadWorkQueueRuns(w.ctx, &orchv1.ReadWorkQueueRunsRequest{Id: queue.GetId(), Query: &orchv1.WorkQueueRunsQuery{Limit: &orchv1.PageLimit{Value: 2}}})
+	require.NoError(t, err)
+	require.Equal(t, "young-0 urgent-0", agent.GetFlowRuns()[0].GetName()+" "+agent.GetFlowRuns()[1].GetName())
+}
+
+// A run that was refused a slot is due later, and comes before the younger runs of its deployment then.
+func TestARefusedRunKeepsItsRank(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("p")
+	queue := w.queue("p", "q", 1)
+	deployment := w.deployment(0, 0)
+	w.due(queue, deployment, "young", 300, time.Minute, 0)
+	refused := w.run(queue, deployment, "refused", w.clock.Now(), 0)
+	refused.ExpectedStartTime = timestamppb.New(w.clock.Now().Add(-time.Hour))
+	w.insert([]*orchv1.FlowRun{refused})
+	polled, err := w.pollBefore("p", w.clock.Now(), 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"refused", "young-0"}, polled)
+}
