@@ -1630,7 +1630,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencySlotHolder.slots":
 		return "Number of slots held."
 	case "orch.v1.ConcurrencySlotWaiter":
-		return "ConcurrencySlotWaiter waits for slots of one limit; slots that become free are reserved for it."
+		return "ConcurrencySlotWaiter waits for slots of one limit; slots that become free are reserved for it once it has returned."
 	case "orch.v1.ConcurrencySlotWaiter.connection":
 		return "Connection of the last request; it recognises a client without a holder."
 	case "orch.v1.ConcurrencySlotWaiter.due":
@@ -1640,7 +1640,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencySlotWaiter.requested":
 		return "Time of the last refused request, in UTC."
 	case "orch.v1.ConcurrencySlotWaiter.reserved":
-		return "Time from which free slots are reserved for the waiter, in UTC."
+		return "Time from which free slots are reserved for the waiter, in UTC; unset until it has returned."
 	case "orch.v1.ConcurrencySlotWaiter.since":
 		return "Time of the first refused request, in UTC."
 	case "orch.v1.ConcurrencySlotWaiter.slots":

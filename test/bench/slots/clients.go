@@ -30,8 +30,8 @@ type holder struct {
 	release func() error
 }
 
-// reproposed is the interval in which a flow run is proposed again.
-const reproposed = 250 * time.Millisecond
+// reproposed is the interval in which a flow run is proposed again. Stock workers poll every 10 seconds.
+const reproposed = time.Second
 
 var kinds = []kind{
 	{"a global limit", limitNamed("database"), withLease("database", false)},

@@ -382,7 +382,7 @@ func (x *ConcurrencySlotHolder) GetAge() float64 {
 	return 0
 }
 
-// ConcurrencySlotWaiter waits for slots of one limit; slots that become free are reserved for it.
+// ConcurrencySlotWaiter waits for slots of one limit; slots that become free are reserved for it once it has returned.
 type ConcurrencySlotWaiter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run that waits; unset when the client stated none.
@@ -393,8 +393,8 @@ type ConcurrencySlotWaiter struct {
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	// Time of the last refused request, in UTC.
 	Requested *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=requested,proto3" json:"requested,omitempty"`
-	// Time from which free slots are reserved for the waiter, in UTC.
-	Reserved *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	// Time from which free slots are reserved for the waiter, in UTC; unset until it has returned.
+	Reserved *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=reserved,proto3,oneof" json:"reserved,omitempty"`
 	// Time at which the waiter requests the slots again, in UTC; the reservation ends 0.5 to 2 seconds later.
 	Due *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=due,proto3" json:"due,omitempty"`
 	// Connection of the last request; it recognises a client without a holder.
@@ -2839,18 +2839,19 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\x03age\x18\x06 \x01(\x01B\a\xca\xf3\x18\x03\x90\x01\x01R\x03ageB\n" +
 	"\n" +
 	"\b_expiresB\t\n" +
-	"\a_holder\"\xf1\x02\n" +
+	"\a_holder\"\x83\x03\n" +
 	"\x15ConcurrencySlotWaiter\x12<\n" +
 	"\x06holder\x18\x01 \x01(\v2\x1f.orch.v1.ConcurrencyLeaseHolderH\x00R\x06holder\x88\x01\x01\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x03R\x05slots\x120\n" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x128\n" +
-	"\trequested\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\trequested\x126\n" +
-	"\breserved\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\breserved\x12,\n" +
+	"\trequested\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\trequested\x12;\n" +
+	"\breserved\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampH\x01R\breserved\x88\x01\x01\x12,\n" +
 	"\x03due\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x12'\n" +
 	"\n" +
 	"connection\x18\a \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\n" +
 	"connectionB\t\n" +
-	"\a_holder\"\xf2\x02\n" +
+	"\a_holderB\v\n" +
+	"\t_reserved\"\xf2\x02\n" +
 	"\x15ConcurrencyLimitSlots\x12\x1c\n" +
 	"\x05limit\x18\x01 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05limit\x12)\n" +
 	"\factive_slots\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\vactiveSlots\x126\n" +

@@ -59,7 +59,7 @@ func TestWait(t *testing.T) {
 	waiting := func(slots int64) func(*orchv1.ConcurrencyLimitV2) {
 		return func(l *orchv1.ConcurrencyLimitV2) {
 			for range slots {
-				addWaiter(l, slotRequest{slots: 1}.refused(nil, noon, noon, time.Minute, false))
+				addWaiter(l, slotRequest{slots: 1}.refused(nil, noon.Add(-time.Second), noon, time.Minute, false))
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func TestWaitGrowsWithTheTimeWaited(t *testing.T) {
 	t.Parallel()
 	l := limitOf()
 	for range 100 {
-		addWaiter(l, slotRequest{slots: 1}.refused(nil, noon, noon, time.Minute, false))
+		addWaiter(l, slotRequest{slots: 1}.refused(nil, noon.Add(-time.Second), noon, time.Minute, false))
 	}
 	for waited, want := range map[time.Duration]float64{0: 0.25, 3 * time.Second: 1, time.Hour: 30} {
 		require.InDelta(t, want*jitter(1, 0.5), wait([]*orchv1.ConcurrencyLimitV2{l}, slotRequest{slots: 1}, noon, waited, 0.5), 1e-9, waited)

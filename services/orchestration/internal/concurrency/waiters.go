@@ -70,7 +70,7 @@ func (r slotRequest) slotsAhead(limit *orchv1.ConcurrencyLimitV2, now time.Time)
 		switch {
 		case w == previous:
 			return slots
-		case overdue(w, now) || w.GetReserved().AsTime().After(now):
+		case overdue(w, now) || w.Reserved == nil || w.GetReserved().AsTime().After(now):
 		case w.GetSlots() > limit.GetLimit(): // The limit was lowered.
 		default:
 			slots += min(w.GetSlots(), math.MaxInt64-slots)
@@ -84,18 +84,23 @@ func (r slotRequest) fits(limit *orchv1.ConcurrencyLimitV2, now time.Time) bool 
 	return active(limit, now) <= limit.GetLimit()-r.slots-r.slotsAhead(limit, now)
 }
 
-// refused returns the waiter of a refused request; previous is that of the preceding request, if there was one. The client returns after
-// a wait, or before it if it can: then slots are not reserved until shortly before it is due. A client that has returned early is due
-// after the same time again.
+// refused returns the waiter of a request that is refused now and was refused first at a time; previous is that of the preceding request, if
+// the limit has it. The client returns after a wait, or before it if it can: then slots are not reserved until shortly before it is due. A
+// client that has returned early is due after the same time again. No slots are reserved for a client that has not returned yet: clients
+// that request slots once, at a higher rate than reservations end, would leave a free slot reserved for ever.
 func (r slotRequest) refused(previous *orchv1.ConcurrencySlotWaiter, since, now time.Time, wait time.Duration, early bool) *orchv1.ConcurrencySlotWaiter {
 	w := &orchv1.ConcurrencySlotWaiter{
-		Holder: r.holder, Connection: r.connection, Slots: r.slots, Since: timestamppb.New(since), Requested: timestamppb.New(now), Reserved: timestamppb.New(now),
+		Holder: r.holder, Connection: r.connection, Slots: r.slots, Since: timestamppb.New(since), Requested: timestamppb.New(now),
 	}
+	reserved := now
 	if early {
 		if previous != nil {
 			wait = min(wait, max(0, now.Sub(previous.GetRequested().AsTime())))
 		}
-		w.Reserved = timestamppb.New(now.Add(wait - maxReservation))
+		reserved = now.Add(wait - maxReservation)
+	}
+	if since.Before(now) {
+		w.Reserved = timestamppb.New(reserved)
 	}
 	w.Due = timestamppb.New(now.Add(wait))
 	return w

@@ -51,8 +51,8 @@ func (a *applicant) release(t *testing.T, s *Service) {
 	require.NoError(t, s.Release(t.Context(), ws, a.acquisition.Lease.ID))
 }
 
-// Clients get slots in the order in which they were first refused, from two replicas, with a holder or recognised by the time of their
-// return.
+// Clients that have returned once get slots in the order in which they were first refused, from two replicas, with a holder or recognised
+// by the time of their return.
 func TestSlotsAreServedInTheOrderOfWaiting(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string]func() uuid.UUID{"holders": uuid.New, "connections": func() uuid.UUID { return uuid.Nil }} {
@@ -75,9 +75,10 @@ func TestSlotsAreServedInTheOrderOfWaiting(t *testing.T) {
 			}
 			require.Len(t, holders, 2)
 			var served []*applicant
+			returned := map[*applicant]bool{}
 			for i := 0; len(served) < len(waiting); i++ {
 				require.Less(t, i, 10_000)
-				if len(holders) == 2 && i%8 == 0 { // Of two free slots, each of the first two clients gets one.
+				if len(returned) == len(waiting) && len(holders) == 2 && i%8 == 0 { // Of two free slots, each of the first two clients gets one.
 					holders[0].release(t, services[i%2])
 					holders = holders[1:]
 				}
@@ -93,6 +94,7 @@ func TestSlotsAreServedInTheOrderOfWaiting(t *testing.T) {
 					served, holders = append(served, next), append(holders, next)
 					continue
 				}
+				returned[next] = true
 				returns[next] = now.Now().Add(next.refused)
 			}
 			for i, a := range served {
@@ -103,8 +105,7 @@ func TestSlotsAreServedInTheOrderOfWaiting(t *testing.T) {
 	}
 }
 
-// A free slot is reserved for the client that waits until shortly after its return was due; a newcomer then gets it. A client that requests
-// slots once leaves them unused for less than a second.
+// A free slot is reserved for a client that has returned, until shortly after its next return was due; a newcomer then gets it.
 func TestAReservationEnds(t *testing.T) {
 	t.Parallel()
 	services, now := replicas(t, 1)
@@ -112,6 +113,8 @@ func TestAReservationEnds(t *testing.T) {
 	s.newLimit(t, "a", 1)
 	holder, lost, newcomer := applicantOf(uuid.New(), "a"), applicantOf(uuid.New(), "a"), applicantOf(uuid.New(), "a")
 	require.True(t, holder.request(t, s))
+	require.False(t, lost.request(t, s))
+	now.Advance(lost.refused)
 	require.False(t, lost.request(t, s))
 	holder.release(t, s)
 	unused := lost.refused + reservation(s.stored(t, "a").GetWaiters()[0])
@@ -121,6 +124,48 @@ func TestAReservationEnds(t *testing.T) {
 	now.Advance(time.Microsecond)
 	require.True(t, newcomer.request(t, s))
 	require.False(t, lost.request(t, s), "a client that returns late waits behind the others")
+}
+
+// Clients that request a slot once and do not return never keep a free slot from each other for longer than reservations last, at whatever
+// rate they come. Those that state a holder leave it free at once.
+func TestClientsThatDoNotReturn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := limitOf(func(l *orchv1.ConcurrencyLimitV2) { l.Limit = 1 })
+		stated := rapid.Bool().Draw(rt, "stated")
+		interval := time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(3*time.Second)).Draw(rt, "interval"))
+		connections := rapid.IntRange(1, 40).Draw(rt, "connections")
+		const maxWait = 5 * time.Second
+		waits := rapid.Int64Range(int64(50*time.Millisecond), int64(maxWait))
+		now, last := noon, noon // last is when the slot became free.
+		for i := range rapid.IntRange(1, 300).Draw(rt, "requests") {
+			now = now.Add(interval)
+			if rapid.IntRange(0, 9).Draw(rt, "release") == 0 && active(limit, now) > 0 {
+				setActive(limit, 0, now)
+				last = now
+			}
+			r := slotRequest{slots: 1, connection: fmt.Sprint(i % connections)}
+			if stated {
+				r.holder = &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: fmt.Sprint(i)}
+			}
+			since, fits, previous := now, r.fits(limit, now), r.removeWaiter(limit, now)
+			if fits {
+				setActive(limit, 1, now)
+				continue
+			}
+			if previous != nil {
+				since = previous.GetSince().AsTime()
+			}
+			addWaiter(limit, r.refused(previous, since, now, time.Duration(waits.Draw(rt, "wait")), false))
+			switch unused := now.Sub(last); {
+			case active(limit, now) > 0:
+			case stated:
+				rt.Fatalf("a free slot is reserved for a client that has not returned")
+			case unused > maxWait+maxReservation+interval:
+				rt.Fatalf("a slot is free for %s", unused)
+			}
+		}
+	})
 }
 
 // A client that waits for one limit does not block the others that it wants. When one of its limits has a free slot, the slot stays
@@ -213,7 +258,7 @@ func TestWaitersAreBounded(t *testing.T) {
 	l := NewLimits(storetest.Embedded(t, clock.NewManual(noon)), vocabulary.Orch, nil)
 	limit := &orchv1.ConcurrencyLimitV2{Id: uuid.NewString(), Name: "a", Active: true, Limit: 1, ActiveSlots: 1}
 	for range MaxWaiters {
-		addWaiter(limit, slotRequest{holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: uuid.NewString()}, slots: math.MaxInt64}.refused(nil, noon, noon, time.Second, false))
+		addWaiter(limit, slotRequest{holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: uuid.NewString()}, slots: math.MaxInt64}.refused(nil, noon.Add(-time.Second), noon, time.Second, false))
 	}
 	require.NoError(t, l.limits.Insert(t.Context(), ws, limit))
 	s := New(l)
@@ -272,7 +317,7 @@ func TestClientsWithoutHolderAreRecognised(t *testing.T) {
 	limit := limitOf()
 	for i, connection := range []string{"a", "b", "c"} {
 		wait := time.Duration(i+1) * time.Second
-		addWaiter(limit, slotRequest{connection: connection, slots: 1}.refused(nil, noon.Add(time.Duration(i)), noon, wait, false))
+		addWaiter(limit, slotRequest{connection: connection, slots: 1}.refused(nil, noon.Add(time.Duration(i)-time.Second), noon, wait, false))
 	}
 	for connection, want := range map[string]string{"a": "a", "b": "b", "c": "a", "new": "a"} {
 		r := slotRequest{connection: connection, slots: 1}
