@@ -31,7 +31,7 @@ func wait(limits []*orchv1.ConcurrencyLimitV2, r slotRequest, now time.Time, wai
 	longest := 0.0
 	for _, l := range limits {
 		ahead, own := float64(r.slotsAhead(l, now)), float64(r.slots)
-		seconds := 0.0
+		var seconds float64
 		if decay := l.GetSlotDecayPerSecond(); decay > 0 {
 			seconds = float64(r.slots+denied(l, now)) / decay
 		} else {

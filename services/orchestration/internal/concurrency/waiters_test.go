@@ -37,8 +37,7 @@ func applicantOf(id uuid.UUID, names ...string) *applicant {
 func (a *applicant) request(t *testing.T, s *Service) bool {
 	t.Helper()
 	_, err := s.Acquire(t.Context(), ws, a.acquisition)
-	var full *FullError
-	if errors.As(err, &full) {
+	if full, ok := errors.AsType[*FullError](err); ok {
 		a.refused = full.Wait
 		return false
 	}
@@ -127,7 +126,7 @@ func TestAReservationEnds(t *testing.T) {
 }
 
 // Clients that request a slot once and do not return never keep a free slot from each other for longer than reservations last, at whatever
-// rate they come. Those that state a holder leave it free at once.
+// rate they come. Clients that state a holder leave it free at once.
 func TestClientsThatDoNotReturn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -157,6 +157,7 @@ func TestSlotsOfPendingRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, proposal := runIn(scheduled), propose(pending)
+			run.Rank = at(-time.Hour)
 			tr := rules.Propose(run, proposal, noon, uuid.New)
 			tr.Client = clientversion.New(c.agent, "")
 			tr.Need, tr.Slot = rules.CoreFlowPolicy.NeedsSlot(run, proposal, tr.Client), c.slot
@@ -171,6 +172,9 @@ func TestSlotsOfPendingRuns(t *testing.T) {
 			require.Equal(t, c.uses, tr.Run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId(), name)
 			if c.written == "AwaitingConcurrencySlot" {
 				require.Equal(t, at(30*time.Second).AsTime(), tr.Run.GetNextScheduledStartTime().AsTime())
+				require.Equal(t, at(-time.Hour).AsTime(), tr.Run.GetRank().AsTime())
+			} else {
+				require.Nil(t, tr.Run.Rank)
 			}
 		})
 	}

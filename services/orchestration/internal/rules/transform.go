@@ -25,7 +25,7 @@ var flowTransforms = []func(*Transition){
 	nameRuns,
 	countRun,
 	clearResuming,
-	func(t *Transition) { RankRun(t.Run) },
+	rankRun,
 }
 
 // taskTransforms are the additional transforms of task runs.
@@ -100,11 +100,19 @@ func setSortStart(t *Judgement) {
 	}
 }
 
-// RankRun orders a run among the waiting runs of its deployment.
+// rankRun ranks a run anew, unless the server refuses it a slot: then it keeps its rank.
+func rankRun(t *Transition) {
+	refused := t.status == orchv1.SetStateStatus_SET_STATE_STATUS_REJECT && t.Proposed.GetName() == AwaitingConcurrencySlot
+	if !refused || t.Run.Rank == nil {
+		RankRun(t.Run)
+	}
+}
+
+// RankRun orders a run among due runs by its start.
 func RankRun(run *orchv1.FlowRun) {
 	run.Rank = nil
-	if run.ExpectedStartTime != nil {
-		run.Rank = timestamppb.New(runorder.Rank(run.GetExpectedStartTime().AsTime(), run.GetPriority()))
+	if run.NextScheduledStartTime != nil {
+		run.Rank = timestamppb.New(runorder.Rank(run.GetNextScheduledStartTime().AsTime(), run.GetPriority()))
 	}
 }
 

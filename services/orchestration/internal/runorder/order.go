@@ -16,8 +16,11 @@ type Run struct {
 	// Deployment is empty for runs without one; these count as runs of one deployment.
 	Deployment string
 	ID         string
-	Start      time.Time
-	// Priority is from 0 to MaxPriority, and Weight, which is that of the deployment, from 1 to MaxWeight.
+	// Start is when the run is due.
+	Start time.Time
+	// Rank orders the runs of the deployment; the zero time, of runs of earlier versions, comes first.
+	Rank time.Time
+	// Priority is from 0 to MaxPriority, and Weight, which is that of the deployment, from 1 to MaxWeight; 0 means none.
 	Priority, Weight int64
 }
 
@@ -64,34 +67,55 @@ func (t *VirtualTime) Least(deployments []uuid.UUID, limit int) []uuid.UUID {
 	return least[:limit]
 }
 
-// Order returns the runs in the order in which they start. Order changes neither the runs nor the virtual time.
-func Order(runs []Run, virtual *VirtualTime) []Run {
-	waiting := map[string][]Run{}
+// Order returns the runs in the order in which they start: the due ones, and then the others by their start. Order changes neither the
+// runs nor the virtual time.
+func Order(runs []Run, virtual *VirtualTime, now time.Time) []Run {
+	var due, later []Run
+	weighted := false
 	for _, run := range runs {
+		if run.Start.After(now) {
+			later = append(later, run)
+			continue
+		}
+		due = append(due, run)
+		weighted = weighted || run.Weight > 0
+	}
+	slices.SortFunc(due, compare)
+	if weighted {
+		due = byWeight(due, virtual)
+	}
+	slices.SortFunc(later, compareStarts)
+	return append(due, later...)
+}
+
+// byWeight merges the runs of deployments, which come in the order of their ranks, by virtual time. Of equal virtual time, the first rank
+// comes first.
+func byWeight(due []Run, virtual *VirtualTime) []Run {
+	waiting := map[string][]Run{}
+	var deployments []string
+	for _, run := range due {
+		if waiting[run.Deployment] == nil {
+			deployments = append(deployments, run.Deployment)
+		}
 		waiting[run.Deployment] = append(waiting[run.Deployment], run)
 	}
-	deployments := slices.Collect(maps.Values(waiting))
-	for _, ranked := range deployments {
-		slices.SortFunc(ranked, compare)
-	}
-	slices.SortFunc(deployments, func(a, b []Run) int { return compare(a[0], b[0]) }) // Of equal virtual time, the first rank comes first.
 	var queue fair.Queue[[]Run]
-	for _, ranked := range deployments {
-		queue.Push(ranked, virtual.timeOf(ranked[0].Deployment))
+	for _, deployment := range deployments {
+		queue.Push(waiting[deployment], virtual.timeOf(deployment))
 	}
-	ordered := make([]Run, 0, len(runs))
+	ordered := make([]Run, 0, len(due))
 	for queue.Len() > 0 {
 		first := queue.First()
 		queue.Remove(first)
 		ordered = append(ordered, first.Value[0])
-		if later := first.Value[1:]; len(later) > 0 {
-			queue.Push(later, first.Finish+first.Value[0].cost())
+		if rest := first.Value[1:]; len(rest) > 0 {
+			queue.Push(rest, first.Finish+first.Value[0].cost())
 		}
 	}
 	return ordered
 }
 
-// compare orders the runs of a deployment.
-func compare(a, b Run) int {
-	return cmp.Or(Rank(a.Start, a.Priority).Compare(Rank(b.Start, b.Priority)), cmp.Compare(a.ID, b.ID))
-}
+// compare orders due runs by rank.
+func compare(a, b Run) int { return cmp.Or(a.Rank.Compare(b.Rank), compareStarts(a, b)) }
+
+func compareStarts(a, b Run) int { return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID)) }

@@ -23,10 +23,17 @@ func names(runs []Run) (ids []string) {
 	return ids
 }
 
+// later is after the starts of all due runs.
+var later = noon.Add(24 * time.Hour)
+
+func waitingRun(deployment, id string, start time.Time, priority, weight int64) Run {
+	return Run{Deployment: deployment, ID: id, Start: start, Rank: Rank(start, priority), Priority: priority, Weight: weight}
+}
+
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	run := func(id string, minutes, priority, weight int64) Run {
-		return Run{Deployment: id[:1], ID: id, Start: noon.Add(time.Duration(minutes) * time.Minute), Priority: priority, Weight: weight}
+		return waitingRun(id[:1], id, noon.Add(time.Duration(minutes)*time.Minute), priority, weight)
 	}
 	for name, c := range map[string]struct {
 		runs    []Run
@@ -42,15 +49,23 @@ func TestOrder(t *testing.T) {
 		},
 		"a priority comes before other deployments": {runs: []Run{run("a1", 0, 0, 1), run("b1", 9, 10, 1)}, want: []string{"b1", "a1"}},
 		"the deployment that started before waits":  {runs: []Run{run("a1", 0, 0, 1), run("b1", 9, 0, 1)}, started: []Run{run("a0", 0, 0, 1)}, want: []string{"b1", "a1"}},
-		"a weight of 0 counts as 1":                 {runs: []Run{run("a1", 0, 0, 0), run("b1", 1, 0, 1)}, want: []string{"a1", "b1"}},
-		"nothing":                                   {},
+		"runs that are not due come last, by time": {
+			runs: []Run{run("a9", 9_999, MaxPriority, 1), run("b8", 9_998, 0, 1), run("a1", 0, 0, 1), run("a2", 1, 0, 1), run("b1", 2, 0, 1)},
+			want: []string{"a1", "b1", "a2", "b8", "a9"},
+		},
+		"runs without a rank come first": {
+			runs: []Run{run("a1", 0, MaxPriority, 1), {Deployment: "a", ID: "a3", Start: noon.Add(time.Hour)}, {Deployment: "a", ID: "a2", Start: noon}},
+			want: []string{"a2", "a3", "a1"},
+		},
+		"a weight of 0 counts as 1": {runs: []Run{run("a1", 0, 0, 0), run("b1", 1, 0, 1)}, want: []string{"a1", "b1"}},
+		"nothing":                   {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual := &VirtualTime{}
 			for _, started := range c.started {
 				virtual.Started(started)
 			}
-			require.Equal(t, c.want, names(Order(c.runs, virtual)))
+			require.Equal(t, c.want, names(Order(c.runs, virtual, later)))
 		})
 	}
 }
@@ -65,13 +80,15 @@ func TestOrderIsFair(t *testing.T) {
 		weights := rapid.SliceOfN(rapid.Int64Range(1, MaxWeight), 5, 5).Draw(t, "weights")
 		for i := range runs {
 			d := rapid.IntRange(0, 4).Draw(t, "deployment")
-			runs[i] = Run{Deployment: fmt.Sprint(d), ID: fmt.Sprint(i), Start: noon.Add(time.Duration(rapid.IntRange(0, 9000).Draw(t, "start")) * time.Second), Weight: 1}
+			priority, weight := int64(0), int64(1)
 			if !equal {
-				runs[i].Priority, runs[i].Weight = rapid.Int64Range(0, MaxPriority).Draw(t, "priority"), weights[d]
+				priority, weight = rapid.Int64Range(0, MaxPriority).Draw(t, "priority"), weights[d]
 			}
+			start := noon.Add(time.Duration(rapid.IntRange(0, 9000).Draw(t, "start")) * time.Second)
+			runs[i] = waitingRun(fmt.Sprint(d), fmt.Sprint(i), start, priority, weight)
 		}
-		ordered := Order(runs, &VirtualTime{})
-		if again := Order(rapid.Permutation(runs).Draw(t, "permutation"), &VirtualTime{}); !slices.Equal(ordered, again) {
+		ordered := Order(runs, &VirtualTime{}, later)
+		if again := Order(rapid.Permutation(runs).Draw(t, "permutation"), &VirtualTime{}, later); !slices.Equal(ordered, again) {
 			t.Fatalf("the order depends on that of the runs: %v, %v", ordered, again)
 		}
 		left := map[string]int{}
@@ -107,7 +124,7 @@ func TestADayWithoutStarvation(t *testing.T) {
 	const slots, lasts, step = 4, 4 * time.Minute, time.Minute
 	var waiting []Run
 	for i := range 600 {
-		waiting = append(waiting, Run{Deployment: "backlog", ID: fmt.Sprintf("backlog-%d", i), Start: noon.Add(-time.Hour), Weight: 1})
+		waiting = append(waiting, waitingRun("backlog", fmt.Sprintf("backlog-%d", i), noon.Add(-time.Hour), 0, 1))
 	}
 	virtual := &VirtualTime{}
 	var running []time.Time
@@ -115,14 +132,14 @@ func TestADayWithoutStarvation(t *testing.T) {
 	for now := noon; now.Before(noon.Add(24 * time.Hour)); now = now.Add(step) {
 		arrive := func(deployment string, every time.Duration, priority, weight int64) {
 			if now.Sub(noon)%every == 0 {
-				waiting = append(waiting, Run{Deployment: deployment, ID: fmt.Sprint(deployment, now.Unix()), Start: now, Priority: priority, Weight: weight})
+				waiting = append(waiting, waitingRun(deployment, fmt.Sprint(deployment, now.Unix()), now, priority, weight))
 			}
 		}
 		arrive("weighted", step, 0, 3)
 		arrive("urgent", 8*time.Minute, MaxPriority, 1)
 		arrive("hourly", time.Hour, 0, 1)
 		running = slices.DeleteFunc(running, func(end time.Time) bool { return !end.After(now) })
-		for _, next := range Order(waiting, virtual)[:min(slots-len(running), len(waiting))] {
+		for _, next := range Order(waiting, virtual, now)[:min(slots-len(running), len(waiting))] {
 			waiting = slices.DeleteFunc(waiting, func(run Run) bool { return run.ID == next.ID })
 			virtual.Started(next)
 			starts[next.Deployment]++
@@ -139,10 +156,10 @@ func TestADayWithoutStarvation(t *testing.T) {
 // A flood of urgent runs of a deployment delays its other runs for as long as its points are worth.
 func TestPrioritiesWithinADeploymentAge(t *testing.T) {
 	t.Parallel()
-	old := Run{Deployment: "a", ID: "old", Start: noon, Weight: 1}
+	old := waitingRun("a", "old", noon, 0, 1)
 	for minutes, first := range map[int]string{MaxPriority - 1: "urgent", MaxPriority + 1: "old"} {
-		urgent := Run{Deployment: "a", ID: "urgent", Start: noon.Add(time.Duration(minutes) * time.Minute), Priority: MaxPriority, Weight: 1}
-		require.Equal(t, first, Order([]Run{old, urgent}, &VirtualTime{})[0].ID, minutes)
+		urgent := waitingRun("a", "urgent", noon.Add(time.Duration(minutes)*time.Minute), MaxPriority, 1)
+		require.Equal(t, first, Order([]Run{old, urgent}, &VirtualTime{}, later)[0].ID, minutes)
 	}
 }
 

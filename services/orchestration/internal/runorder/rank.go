@@ -3,9 +3,10 @@ package runorder
 import "time"
 
 const (
-	// MaxPriority and MaxWeight bound what clients set.
+	// MaxPriority bounds the priority of a run, which is 0 or more.
 	MaxPriority = 100
-	MaxWeight   = 100
+	// MaxWeight bounds the weight of a deployment, which is 1 or more.
+	MaxWeight = 100
 	// Advance is the time by which a point of priority brings a run forward among those of its deployment.
 	Advance = time.Minute
 )

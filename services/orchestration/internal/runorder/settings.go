@@ -37,17 +37,21 @@ func (s Settings) Priority(labels map[string]*orchv1.Scalar, variables []byte) i
 	return s.read(s.priority, 0, MaxPriority, labels, variables)
 }
 
-// Weight returns the weight of the deployment of a run by the run's labels and job variables; 1 if they say none.
+// Weight returns the weight of the deployment of a run by the run's labels and job variables; 0 if they say none.
 func (s Settings) Weight(labels map[string]*orchv1.Scalar, variables []byte) int64 {
 	return s.read(s.weight, 1, MaxWeight, labels, variables)
 }
 
 // Waiting returns what orders a flow run.
 func (s Settings) Waiting(run *orchv1.FlowRun) Run {
-	return Run{
-		Deployment: run.GetDeploymentId(), ID: run.GetId(), Start: run.GetExpectedStartTime().AsTime(),
+	waiting := Run{
+		Deployment: run.GetDeploymentId(), ID: run.GetId(), Start: run.GetNextScheduledStartTime().AsTime(),
 		Priority: run.GetPriority(), Weight: s.Weight(run.GetLabels(), run.GetJobVariables()),
 	}
+	if run.Rank != nil {
+		waiting.Rank = run.GetRank().AsTime()
+	}
+	return waiting
 }
 
 // Check returns an *InvalidError for the first setting with an invalid value.
@@ -83,7 +87,7 @@ func (s Settings) check(name string, value any) error {
 	return &InvalidError{Name: name, Value: string(text[:min(len(text), 100)]), Low: low, High: high}
 }
 
-// read returns a setting, or the lowest value where there is none that is valid.
+// read returns a setting, or 0 where there is none that is valid.
 func (s Settings) read(name string, low, high int64, labels map[string]*orchv1.Scalar, variables []byte) int64 {
 	value, ok := jsonObject(variables)[name]
 	if !ok {
@@ -91,7 +95,7 @@ func (s Settings) read(name string, low, high int64, labels map[string]*orchv1.S
 	}
 	n, ok := wholeNumber(value)
 	if !ok || n < low || n > high {
-		return low
+		return 0
 	}
 	return n
 }

@@ -17,7 +17,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	s := NewSettings(vocabulary.Orch)
 	require.Zero(t, s.Priority(nil, nil))
-	require.EqualValues(t, 1, s.Weight(nil, []byte("{}")))
+	require.Zero(t, s.Weight(nil, []byte("{}")))
 	require.EqualValues(t, 7, s.Priority(labelled("orch.priority", "7"), []byte(`{"cpu": 1}`)))
 	require.EqualValues(t, 80, s.Priority(labelled("orch.priority", "7"), []byte(`{"orch.priority": 80}`)))
 	require.EqualValues(t, 4, s.Weight(nil, []byte(`{"orch.weight": 4}`)))

@@ -51,7 +51,9 @@ func (w *world) waitingAs(queue *orchv1.WorkQueue, name string, n int) {
 func (w *world) insert(runs []*orchv1.FlowRun) {
 	w.Helper()
 	for _, run := range runs {
-		rules.RankRun(run)
+		if run.Rank == nil {
+			rules.RankRun(run)
+		}
 		if w.earlier {
 			run.Rank = nil
 		}

@@ -2,6 +2,7 @@ package workpools
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -17,7 +18,7 @@ import (
 const (
 	// backlog is the number of due runs of a queue, above what a poll wants, up to which it reads all of them.
 	backlog = 50
-	// maxDeployments bounds the deployments of which a poll reads runs when there are more. Those come first that had fewest starts.
+	// maxDeployments bounds the deployments of which a poll reads runs when there are more: those with the least virtual time.
 	maxDeployments = 100
 )
 
@@ -29,31 +30,24 @@ func (s *Service) nextRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.Work
 	if err != nil {
 		return nil, err
 	}
-	due, err := s.scheduled(ctx, ws, id, within, limit+backlog+1)
+	earliest, err := s.scheduled(ctx, ws, id, within, limit+backlog+1)
 	if err != nil {
 		return nil, err
 	}
-	complete := int64(len(due)) <= limit+backlog
-	var deployments []uuid.UUID
-	if complete {
-		deployments, err = deploymentsOf(due)
-	} else {
-		deployments, err = s.waitingDeployments(ctx, ws, id, within)
-	}
+	deployments, err := deploymentsOf(earliest)
 	if err != nil {
 		return nil, err
+	}
+	now, virtual := s.runs.Store().Now(), s.virtualTimes.copyOf(id)
+	if int64(len(earliest)) > limit+backlog && !earliest[len(earliest)-1].GetNextScheduledStartTime().AsTime().After(now) {
+		within.before = &now
+		return s.firstDue(ctx, ws, id, within, limit, virtual, deployments)
 	}
 	free, err := s.FreeSlots(ctx, ws, deployments)
 	if err != nil {
 		return nil, err
 	}
-	virtual := s.virtualTimes.copyOf(id)
-	if !complete {
-		if due, err = s.firstRuns(ctx, ws, id, within, limit, virtual.Least(deployments, maxDeployments), free, due); err != nil {
-			return nil, err
-		}
-	}
-	return s.Startable(due, virtual, free, limit), nil
+	return s.Startable(earliest, virtual, free, limit), nil
 }
 
 // FreeSlots returns the numbers of free slots of deployments whose runs wait for one.
@@ -61,39 +55,45 @@ func (p *Pools) FreeSlots(ctx context.Context, ws uuid.UUID, deployments []uuid.
 	return p.limits.FreeOf(ctx, ws, deployments)
 }
 
-// Startable returns the first runs in the order of package runorder that have a slot, and takes their slots from the free ones.
-func (p *Pools) Startable(due []*orchv1.FlowRun, virtual *runorder.VirtualTime, free map[string]*int64, limit int64) []*orchv1.FlowRun {
-	byID := make(map[string]*orchv1.FlowRun, len(due))
-	waiting := make([]runorder.Run, 0, len(due))
-	for _, run := range due {
+// Startable returns the first runs in the order of package runorder that have a slot.
+func (p *Pools) Startable(scheduled []*orchv1.FlowRun, virtual *runorder.VirtualTime, free map[string]*int64, limit int64) []*orchv1.FlowRun {
+	byID := make(map[string]*orchv1.FlowRun, len(scheduled))
+	waiting := make([]runorder.Run, 0, len(scheduled))
+	for _, run := range scheduled {
 		if byID[run.GetId()] == nil {
 			byID[run.GetId()] = run
 			waiting = append(waiting, p.order.Waiting(run))
 		}
 	}
 	var next []*orchv1.FlowRun
-	for _, run := range runorder.Order(waiting, virtual) {
+	taken := map[*int64]int64{} // Of the free slots of each limit.
+	for _, run := range runorder.Order(waiting, virtual, p.pools.Store().Now()) {
 		if int64(len(next)) == limit {
 			break
 		}
 		if slots := free[run.Deployment]; slots != nil {
-			if *slots <= 0 {
+			if taken[slots] >= *slots {
 				continue
 			}
-			*slots--
+			taken[slots]++
 		}
 		next = append(next, byID[run.ID])
 	}
 	return next
 }
 
+// deploymentOf returns the deployment of a run, and the zero id for a run without one.
+func deploymentOf(run *orchv1.FlowRun) (uuid.UUID, error) {
+	if run.DeploymentId == nil {
+		return uuid.Nil, nil
+	}
+	return resourceid.Parse(run.GetDeploymentId())
+}
+
 func deploymentsOf(runs []*orchv1.FlowRun) ([]uuid.UUID, error) {
 	var ids []uuid.UUID
 	for _, run := range runs {
-		if run.DeploymentId == nil {
-			continue
-		}
-		id, err := resourceid.Parse(run.GetDeploymentId())
+		id, err := deploymentOf(run)
 		if err != nil {
 			return nil, err
 		}
@@ -131,30 +131,62 @@ func (s *Service) waitingDeployments(ctx context.Context, ws, queue uuid.UUID, w
 	return ids, nil
 }
 
-// firstRuns adds the first runs by rank of each deployment with free slots.
-func (s *Service) firstRuns(
-	ctx context.Context, ws, queue uuid.UUID, within pollBounds, limit int64, deployments []uuid.UUID, free map[string]*int64, runs []*orchv1.FlowRun,
+// firstDue returns the first due runs of a queue that has many. It reads the first runs by rank of each deployment, and more of those
+// deployments of which all may start. The deployments of the earliest runs precede the others where there are too many.
+func (s *Service) firstDue(
+	ctx context.Context, ws, queue uuid.UUID, within pollBounds, limit int64, virtual *runorder.VirtualTime, earliest []uuid.UUID,
 ) ([]*orchv1.FlowRun, error) {
-	for _, id := range deployments {
-		take := limit
-		if slots := free[id.String()]; slots != nil {
-			take = min(take, *slots)
-		}
-		if take <= 0 {
-			continue
-		}
-		filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "deployment_id", Value: store.Binary(id)}}
-		if id == uuid.Nil {
-			filter[1].Value = nil
-		}
-		found, err := s.runs.Find(ctx, ws, store.Query{
-			Index: query.FlowRunsByRank, Filter: append(filter, within.filter()...), Limit: take,
-			Sort: bson.D{{Key: "rank", Value: 1}, {Key: "next_scheduled_start_time", Value: 1}},
-		})
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, found...)
+	others, err := s.waitingDeployments(ctx, ws, queue, within)
+	if err != nil {
+		return nil, err
 	}
-	return runs, nil
+	deployments := append(earliest, slices.DeleteFunc(others, func(id uuid.UUID) bool { return slices.Contains(earliest, id) })...)
+	free, err := s.FreeSlots(ctx, ws, deployments)
+	if err != nil {
+		return nil, err
+	}
+	startableOf := func(deployment uuid.UUID) int64 {
+		if slots := free[deployment.String()]; slots != nil {
+			return min(limit, *slots)
+		}
+		return limit
+	}
+	deployments = slices.DeleteFunc(deployments, func(id uuid.UUID) bool { return startableOf(id) <= 0 })
+	deployments = virtual.Least(deployments, maxDeployments)
+	due := map[uuid.UUID][]*orchv1.FlowRun{}
+	for take := 1 + 2*limit/int64(max(1, len(deployments))); ; take *= 2 {
+		for _, id := range deployments {
+			if due[id], err = s.firstOf(ctx, ws, queue, id, within, min(take, startableOf(id))); err != nil {
+				return nil, err
+			}
+		}
+		next := s.Startable(slices.Concat(slices.Collect(maps.Values(due))...), virtual, free, limit)
+		chosen := map[uuid.UUID]int64{}
+		for _, run := range next {
+			id, err := deploymentOf(run)
+			if err != nil {
+				return nil, err
+			}
+			chosen[id]++
+		}
+		deployments = slices.DeleteFunc(deployments, func(id uuid.UUID) bool {
+			read := int64(len(due[id]))
+			return chosen[id] < read || read < take || take >= startableOf(id)
+		})
+		if len(deployments) == 0 {
+			return next, nil
+		}
+	}
+}
+
+// firstOf reads the first due runs of a deployment in a queue by rank; the zero id is that of runs without a deployment.
+func (s *Service) firstOf(ctx context.Context, ws, queue, deployment uuid.UUID, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
+	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "deployment_id", Value: store.Binary(deployment)}}
+	if deployment == uuid.Nil {
+		filter[1].Value = nil
+	}
+	return s.runs.Find(ctx, ws, store.Query{
+		Index: query.FlowRunsByRank, Filter: append(filter, within.filter()...), Limit: limit,
+		Sort: bson.D{{Key: "rank", Value: 1}, {Key: "next_scheduled_start_time", Value: 1}},
+	})
 }

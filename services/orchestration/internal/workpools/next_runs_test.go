@@ -41,6 +41,9 @@ func (w *world) run(queue *orchv1.WorkQueue, deployment, name string, start time
 	if deployment != "" {
 		run.DeploymentId = &deployment
 	}
+	if w.weight > 0 {
+		run.Labels = map[string]*orchv1.Scalar{"orch.weight": {Kind: &orchv1.Scalar_Integer{Integer: w.weight}}}
+	}
 	return run
 }
 
@@ -87,10 +90,29 @@ func TestRunsThatWaitForSlotsHideNone(t *testing.T) {
 	}
 }
 
-// Deployments take turns, a priority comes first, and a deployment whose run has started waits for the others.
-func TestDeploymentsOfAQueueTakeTurns(t *testing.T) {
+// Without weights, a queue starts its runs by time, and a priority brings a run forward.
+func TestRunsOfAQueueStartByTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.pool("p")
+	queue := w.queue("p", "q", 1)
+	w.due(queue, w.deployment(0, 0), "old", 300, time.Hour, 0)
+	w.due(queue, w.deployment(0, 0), "young", 2, time.Second, 0)
+	w.due(queue, "", "urgent", 1, 0, 100)
+	polled, err := w.pollBefore("p", w.clock.Now(), 200)
+	require.NoError(t, err)
+	want := []string{"urgent-0"}
+	for i := range 199 {
+		want = append(want, fmt.Sprintf("old-%d", i))
+	}
+	require.Equal(t, want, polled)
+}
+
+// Deployments with weights start alternately, a priority comes first, and a deployment whose run has started waits for the others.
+func TestDeploymentsOfAQueueStartByWeight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.weight = 1
 	w.pool("p")
 	queue := w.queue("p", "q", 1)
 	old, young := w.deployment(0, 0), w.deployment(0, 0)
@@ -121,7 +143,7 @@ func TestARefusedRunKeepsItsRank(t *testing.T) {
 	deployment := w.deployment(0, 0)
 	w.due(queue, deployment, "young", 300, time.Minute, 0)
 	refused := w.run(queue, deployment, "refused", w.clock.Now(), 0)
-	refused.ExpectedStartTime = timestamppb.New(w.clock.Now().Add(-time.Hour))
+	refused.Rank = timestamppb.New(w.clock.Now().Add(-time.Hour))
 	w.insert([]*orchv1.FlowRun{refused})
 	polled, err := w.pollBefore("p", w.clock.Now(), 2)
 	require.NoError(t, err)

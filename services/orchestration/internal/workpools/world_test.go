@@ -34,7 +34,8 @@ type world struct {
 	service *Service
 	ws      uuid.UUID
 	ctx     context.Context
-	earlier bool // Runs are stored as by versions without ranks.
+	earlier bool  // Runs are stored as by versions without ranks.
+	weight  int64 // Label of the runs; 0 is none.
 }
 
 // idle is the readiness of no deployments.
