@@ -29,10 +29,12 @@ func TestTheme(t *testing.T) {
 		{"another host is no next page", "light", "//evil.example.com", 303, "/", `<html lang="en" data-theme="light">`},
 		{"system follows the browser", "system", "/runs", 303, "/runs", `<html lang="en">`},
 	} {
-		status, location := choose(c.theme, c.next)
-		require.Equal(t, c.status, status, c.name)
-		require.Equal(t, c.location, location, c.name)
-		require.Contains(t, page(), c.shown, c.name)
+		t.Run(c.name, func(t *testing.T) { // In order: a theme holds until the next one is chosen.
+			status, location := choose(c.theme, c.next)
+			require.Equal(t, c.status, status)
+			require.Equal(t, c.location, location)
+			require.Contains(t, page(), c.shown)
+		})
 	}
 	require.Equal(t, 403, b.do(t, http.MethodPost, themePath, url.Values{"theme": {"dark"}}).Code, "a form of another origin has no token")
 	require.Equal(t, 405, b.do(t, http.MethodGet, themePath, nil).Code)
