@@ -196,12 +196,13 @@ func (g *runGraph) criticalPath() []*orchv1.GraphNode {
 		parents = append(parents, &orchv1.GraphEdge{Id: entry.GetId()})
 	}
 	var path []*orchv1.GraphNode
+	visited := map[*orchv1.GraphNode]bool{} // Recorded inputs may form a cycle.
 	for len(parents) > 0 {
 		var last *orchv1.GraphNode
 		for _, parent := range parents {
 			span, began := g.spans[parent.GetId()]
 			node := nodes[parent.GetId()]
-			if !began || node == nil || slices.Contains(path, node) {
+			if !began || node == nil || visited[node] {
 				continue
 			}
 			if last == nil || cmp.Or(span.To.Compare(g.spans[last.GetId()].To), strings.Compare(last.GetId(), node.GetId())) > 0 {
@@ -211,6 +212,7 @@ func (g *runGraph) criticalPath() []*orchv1.GraphNode {
 		if last == nil {
 			break
 		}
+		visited[last] = true
 		path, parents = append(path, last), last.GetParents()
 	}
 	if len(path) < 2 {
