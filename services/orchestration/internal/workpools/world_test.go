@@ -47,7 +47,7 @@ func (idle) Unready(context.Context, time.Time) error            { return nil }
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{TB: t, clock: clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), ws: uuid.New()}
-	w.store = storetest.Embedded(t, w.clock)
+	w.store = storetest.New(t, w.clock)
 	w.service = New(NewPools(PoolsDeps{
 		Store: w.store, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler), Limits: concurrency.NewLimits(w.store, vocabulary.Orch, nil),
 		Block: func(context.Context, uuid.UUID, uuid.UUID) (json.RawMessage, bool, error) { return nil, false, nil },
