@@ -21,7 +21,8 @@ type Bucket struct {
 	leasing chan struct{} // Closed when the lease in progress ends; nil without one.
 	failure error         // Of the last lease; nil after a success.
 
-	// demand counts the tokens that the process needed since windowStart, for leaseTime; previousDemand those of the window before.
+	// demand counts the tokens that the process needs in the current window, which begins at windowStart and lasts for leaseTime.
+	// previousDemand counts the tokens of the preceding window.
 	windowStart            time.Time
 	demand, previousDemand int
 }
@@ -50,8 +51,8 @@ func (b *Bucket) leaseSize() int {
 	return min(max(b.demand, b.previousDemand), max(1, b.limit.Burst/20, int(b.limit.gain(leasePause))))
 }
 
-// sinceLease returns the time since the last lease, as of now. After a step back of the clock a lease is possible at once. The caller holds
-// the lock.
+// sinceLease returns the time from the last lease until now. A clock that was stepped back permits a lease at once. The caller holds the
+// lock.
 func (b *Bucket) sinceLease(now time.Time) time.Duration {
 	if passed := now.Sub(b.leased); passed >= -maxSkew {
 		return passed

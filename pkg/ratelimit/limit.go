@@ -60,7 +60,7 @@ func (s state) encode() []byte {
 	return binary.BigEndian.AppendUint64(out, uint64(s.at.UnixMicro()))
 }
 
-// decodeState reads a state at a time. A bucket without a state is full. A state that cannot be read is that of an empty bucket.
+// decodeState reads a state at a time. A bucket without a state is full. An unreadable state means an empty bucket.
 func decodeState(text []byte, l Limit, now time.Time) state {
 	if text == nil {
 		return state{at: now}

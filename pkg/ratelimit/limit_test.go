@@ -41,7 +41,7 @@ func TestStateOfABucket(t *testing.T) {
 	require.Equal(t, 1, stepped.refilled(limit, start.Add(20*time.Second)).tokens(limit), "a clock that was stepped back refills from then on")
 }
 
-// A wait is exactly long enough, whatever the limit is.
+// After the wait the bucket has the tokens, and not earlier, for any limit.
 func TestWaitIsLongEnough(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

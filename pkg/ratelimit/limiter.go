@@ -5,12 +5,13 @@
 //	               └──▶ lease: compare-and-set of the shared state ──▶ stock
 //	                                                   unused for leaseTime ──▶ returned
 //
-// A bucket never gives away more than its burst and the tokens of the time that has passed, whatever the processes do. A process leases
-// as many tokens as it needs within leaseTime, and at most a twentieth of the burst or the tokens of leasePause. So the tokens in stock of
-// processes that do not need them are few, and they return after leaseTime.
+// All processes together take at most the burst of a bucket and the tokens that it has gained since. A process leases as many tokens as it
+// needs within leaseTime, and at most a twentieth of the burst or the gain of leasePause. So a process keeps few unused tokens, and returns
+// them after leaseTime.
 //
-// A process that ends without Run returning its stock loses those tokens, and so does a failed return. If the shared states are lost, every
-// bucket is full again. While they are unavailable, a bucket gives what is in stock, and Take then returns an error.
+// A process that ends without Run returning its stock loses those tokens, and so does a failed return. If the broker loses the
+// shared states, every bucket is full again. While the broker is unavailable, a process takes the tokens in its stock; when the stock is
+// empty, Take returns an error.
 package ratelimit
 
 import (
@@ -29,7 +30,7 @@ const (
 	storeBytes = 16 << 20
 	// stateAge is the time after which the broker drops a state that nobody has changed: its bucket is full.
 	stateAge = 24 * time.Hour
-	// leaseTime is the time for which a process leases tokens, and after which it returns those that it has not used.
+	// leaseTime is the time for which a process leases tokens. After leaseTime the process returns its unused tokens.
 	leaseTime = 250 * time.Millisecond
 	// leasePause is the least time between two leases of a process from a bucket that had fewer tokens than the process wanted.
 	leasePause = 20 * time.Millisecond

@@ -96,7 +96,7 @@ func TestRateOverReplicas(t *testing.T) {
 	}
 }
 
-// Whatever the replicas do, they never accept more than the burst and the tokens of the time, and what they do not use returns.
+// Replicas never accept more than the burst and the gain since the start, and return their unused tokens, in any order of requests.
 func TestReplicasNeverAcceptTooMany(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -142,33 +142,33 @@ func TestReplicasNeverAcceptTooMany(t *testing.T) {
 	})
 }
 
-// A refused request takes nothing of any bucket.
+// A refused request takes no token from any bucket.
 func TestRefusedRequestsTakeNothing(t *testing.T) {
 	t.Parallel()
 	now := clock.NewManual(start)
 	limiter := New(Options{Clock: now})
-	narrow := limiter.Bucket("narrow", Limit{1, time.Minute, 1})
-	wide := limiter.Bucket("wide", Limit{2, time.Minute, 2})
+	webhook := limiter.Bucket("webhook", Limit{1, time.Minute, 1})
+	account := limiter.Bucket("account", Limit{2, time.Minute, 2})
 	take := func(n int, buckets ...*Bucket) (*Bucket, time.Duration) {
 		full, wait, err := Take(t.Context(), n, buckets...)
 		require.NoError(t, err)
 		return full, wait
 	}
-	full, _ := take(1, narrow, nil, wide)
+	full, _ := take(1, webhook, nil, account)
 	require.Nil(t, full)
 	for range 10 {
-		full, wait := take(1, narrow, nil, wide)
-		require.Same(t, narrow, full)
+		full, wait := take(1, webhook, nil, account)
+		require.Same(t, webhook, full)
 		require.Equal(t, time.Minute, wait)
 	}
 	now.Advance(15 * time.Second)
-	full, _ = take(1, nil, wide)
-	require.Nil(t, full, "the wide bucket has given one")
-	full, wait := take(1, narrow, wide)
-	require.Same(t, narrow, full)
+	full, _ = take(1, nil, account)
+	require.Nil(t, full, "the bucket of the account has given one token")
+	full, wait := take(1, webhook, account)
+	require.Same(t, webhook, full)
 	require.Equal(t, 45*time.Second, wait, "the longest wait")
-	full, wait = take(2, wide)
-	require.Same(t, wide, full)
+	full, wait = take(2, account)
+	require.Same(t, account, full)
 	require.Equal(t, 45*time.Second, wait, "half a token is there")
 	full, _ = take(1000)
 	require.Nil(t, full, "no bucket, no limit")
@@ -176,7 +176,7 @@ func TestRefusedRequestsTakeNothing(t *testing.T) {
 	require.Nil(t, full)
 }
 
-// A changed limit applies to what was taken before.
+// Tokens that were taken before a change of the limit count against the new limit.
 func TestAChangedLimitKeepsWhatWasTaken(t *testing.T) {
 	t.Parallel()
 	now := clock.NewManual(start)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -64,6 +65,18 @@ func (a Answer) Text() ([]byte, error) {
 		return nil, fmt.Errorf("decompress response: %w", err)
 	}
 	return text, nil
+}
+
+// Decode reads the decompressed body as JSON.
+func (a Answer) Decode(into any) error {
+	text, err := a.Text()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("decode response: %w", err)
+	}
+	return nil
 }
 
 // Call sends a request with the headers of the Python client (JSON, gzip, API version) and reads the response. Any

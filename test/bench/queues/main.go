@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -78,11 +77,7 @@ func (q *queue) post(path, body string, into any) error {
 	if err != nil || into == nil {
 		return err
 	}
-	text, err := answer.Text()
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
+	return answer.Decode(into)
 }
 
 type identified struct{ ID string }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -54,15 +53,7 @@ func created(c *beside.Conn, path, body string) (string, error) {
 		return "", err
 	}
 	var object struct{ ID string }
-	return object.ID, decode(answer, &object)
-}
-
-func decode(answer beside.Answer, into any) error {
-	text, err := answer.Text()
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
+	return object.ID, answer.Decode(&object)
 }
 
 func limitOfDeployment(c *beside.Conn, slots int) (string, error) {
@@ -101,7 +92,7 @@ func withLease(name string, stated bool) func(*beside.Conn, string) (*holder, er
 					wait, err := refused(answer)
 					return false, wait, err
 				}
-				return true, 0, decode(answer, &lease)
+				return true, 0, answer.Decode(&lease)
 			},
 			release: func() error {
 				_, err := c.Call(http.MethodPost, "/v2/concurrency_limits/decrement-with-lease", fmt.Appendf(nil, `{"lease_id":%q}`, lease.ID))
@@ -142,7 +133,7 @@ func ofFlowRun(c *beside.Conn, deployment string) (*holder, error) {
 			return "", err
 		}
 		var result struct{ Status string }
-		return result.Status, decode(answer, &result)
+		return result.Status, answer.Decode(&result)
 	}
 	return &holder{
 		take: func() (bool, time.Duration, error) {

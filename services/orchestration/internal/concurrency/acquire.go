@@ -246,10 +246,10 @@ func (l *Limits) unconfirm(ctx context.Context, ws uuid.UUID, limits []*orchv1.C
 func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, full *FullError, a Acquisition) error {
 	now := l.limits.Store().Now()
 	request := a.request()
-	since, waits := now, map[string]bool{}
+	since, waiting := now, map[string]bool{}
 	for _, limit := range limits {
 		previous := request.waiter(limit.GetWaiters(), now)
-		waits[limit.GetId()] = previous != nil || limit.GetName() == full.Name
+		waiting[limit.GetId()] = previous != nil || limit.GetName() == full.Name
 		if previous != nil && previous.GetSince().AsTime().Before(since) {
 			since = previous.GetSince().AsTime()
 		}
@@ -265,7 +265,7 @@ func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.Conc
 		err := l.mutateQuietly(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) {
 			limit.DeniedSlots = denied(limit, now) + a.Slots
 			limit.DeniedAt = timestamppb.New(now)
-			if a.Final || !waits[limit.GetId()] && request.fits(limit, now) {
+			if a.Final || !waiting[limit.GetId()] && request.fits(limit, now) {
 				return
 			}
 			previous := request.removeWaiter(limit, now)

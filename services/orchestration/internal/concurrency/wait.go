@@ -30,7 +30,7 @@ const (
 func wait(limits []*orchv1.ConcurrencyLimitV2, r slotRequest, now time.Time, waited time.Duration, chance float64) float64 {
 	longest := 0.0
 	for _, l := range limits {
-		ahead, own := float64(r.slotsAhead(l, now)), float64(r.slots)
+		reserved, requested := float64(r.slotsReserved(l, now)), float64(r.slots)
 		var seconds float64
 		if decay := l.GetSlotDecayPerSecond(); decay > 0 {
 			seconds = float64(r.slots+denied(l, now)) / decay
@@ -41,7 +41,7 @@ func wait(limits []*orchv1.ConcurrencyLimitV2, r slotRequest, now time.Time, wai
 			}
 			most = math.Min(most, firstWait+waitedFraction*waited.Seconds())
 			each := math.Min(l.GetAvgSlotOccupancySeconds(), maxWait) / float64(max(1, l.GetLimit()))
-			seconds = math.Max(minWait, math.Min(each*(ahead/2+own/8), most))
+			seconds = math.Max(minWait, math.Min(each*(reserved/2+requested/8), most))
 		}
 		longest = math.Max(longest, seconds)
 	}

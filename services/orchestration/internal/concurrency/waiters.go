@@ -51,19 +51,19 @@ func (r slotRequest) waiter(waiters []*orchv1.ConcurrencySlotWaiter, now time.Ti
 		if overdue(w, now) || w.GetSlots() != r.slots || !proto.Equal(w.GetHolder(), r.holder) {
 			continue
 		}
-		late := now.Sub(w.GetDue().AsTime())
+		lateness := now.Sub(w.GetDue().AsTime())
 		switch {
-		case r.holder != nil || w.GetConnection() == r.connection && late >= -earlyTolerance:
+		case r.holder != nil || w.GetConnection() == r.connection && lateness >= -earlyTolerance:
 			return w
-		case absent == nil && late >= reservation(w)/2:
+		case absent == nil && lateness >= reservation(w)/2:
 			absent = w
 		}
 	}
 	return absent
 }
 
-// slotsAhead returns the number of slots that are reserved for the waiters before the request.
-func (r slotRequest) slotsAhead(limit *orchv1.ConcurrencyLimitV2, now time.Time) int64 {
+// slotsReserved returns the number of slots that are reserved for the waiters that precede the request.
+func (r slotRequest) slotsReserved(limit *orchv1.ConcurrencyLimitV2, now time.Time) int64 {
 	var slots int64
 	previous := r.waiter(limit.GetWaiters(), now)
 	for _, w := range limit.GetWaiters() {
@@ -81,7 +81,7 @@ func (r slotRequest) slotsAhead(limit *orchv1.ConcurrencyLimitV2, now time.Time)
 
 // fits reports whether a limit has free slots for the request that are not reserved for others.
 func (r slotRequest) fits(limit *orchv1.ConcurrencyLimitV2, now time.Time) bool {
-	return active(limit, now) <= limit.GetLimit()-r.slots-r.slotsAhead(limit, now)
+	return active(limit, now) <= limit.GetLimit()-r.slots-r.slotsReserved(limit, now)
 }
 
 // refused returns the waiter of a request that is refused now and was refused first at a time; previous is that of the preceding request, if

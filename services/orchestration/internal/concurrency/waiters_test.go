@@ -175,7 +175,7 @@ func TestAClientWaitsForSeveralLimits(t *testing.T) {
 	s := services[0]
 	s.newLimit(t, "a", 1)
 	s.newLimit(t, "b", 1)
-	gpu, both, database, late := applicantOf(uuid.New(), "b"), applicantOf(uuid.New(), "a", "b"), applicantOf(uuid.New(), "a"), applicantOf(uuid.New(), "b")
+	gpu, both, database, last := applicantOf(uuid.New(), "b"), applicantOf(uuid.New(), "a", "b"), applicantOf(uuid.New(), "a"), applicantOf(uuid.New(), "b")
 	require.True(t, gpu.request(t, s))
 	require.False(t, both.request(t, s))
 	require.True(t, database.request(t, s), "the slot of the other limit is free for others")
@@ -183,7 +183,7 @@ func TestAClientWaitsForSeveralLimits(t *testing.T) {
 	gpu.release(t, s)
 	require.False(t, both.request(t, s))
 	now.Advance(time.Millisecond)
-	require.False(t, late.request(t, s), "reserved")
+	require.False(t, last.request(t, s), "reserved")
 	another := applicantOf(uuid.New(), "a")
 	require.False(t, another.request(t, s))
 	database.release(t, s)
@@ -235,9 +235,9 @@ func TestALoweredLimit(t *testing.T) {
 		holders = append(holders, applicantOf(uuid.New(), "a"))
 		require.True(t, holders[len(holders)-1].request(t, s))
 	}
-	wide := applicantOf(uuid.New(), "a")
-	wide.acquisition.Slots = 3
-	require.False(t, wide.request(t, s))
+	large := applicantOf(uuid.New(), "a")
+	large.acquisition.Slots = 3
+	require.False(t, large.request(t, s))
 	_, _, err := services[1].upsert(t.Context(), ws, "a", 1)
 	require.NoError(t, err)
 	next := applicantOf(uuid.New(), "a")
@@ -247,7 +247,7 @@ func TestALoweredLimit(t *testing.T) {
 		holder.release(t, services[1])
 	}
 	require.True(t, next.request(t, s))
-	_, err = s.Acquire(t.Context(), ws, wide.acquisition)
+	_, err = s.Acquire(t.Context(), ws, large.acquisition)
 	require.ErrorIs(t, err, ErrTooMany)
 }
 
@@ -285,8 +285,8 @@ func TestQueuesOfWaiters(t *testing.T) {
 			if n := rapid.IntRange(0, 6).Draw(t, "holder"); n > 0 {
 				r.holder = &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: fmt.Sprint(n)}
 			}
-			ahead, fits := r.slotsAhead(limit, now), r.fits(limit, now)
-			if ahead == 0 && fits != (active(limit, now)+r.slots <= limit.GetLimit()) {
+			reserved, fits := r.slotsReserved(limit, now), r.fits(limit, now)
+			if reserved == 0 && fits != (active(limit, now)+r.slots <= limit.GetLimit()) {
 				t.Fatalf("the first request fits: %v", fits)
 			}
 			since, previous := now, r.removeWaiter(limit, now)

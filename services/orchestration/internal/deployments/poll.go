@@ -21,23 +21,26 @@ import (
 // pollGrain is the resolution of the stored poll time: more frequent polls cause no additional writes.
 const pollGrain = 20 * time.Second
 
-// GetScheduledFlowRunsForDeployments returns the scheduled runs of deployments that have slots, in the order of package runorder. The poll marks the
-// deployments as ready: a worker serves them.
+// GetScheduledFlowRunsForDeployments returns the scheduled runs of deployments that have slots, in the order of package runorder. The poll
+// marks the deployments as ready: a worker serves them.
 func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orchv1.GetScheduledFlowRunsForDeploymentsRequest) (*orchv1.FlowRunList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	q := r.GetQuery()
-	due, err := s.startable(ctx, info.Workspace, q)
-	if err != nil {
-		return nil, err
-	}
-	for _, deployment := range q.GetDeploymentIds() {
+	var ids []uuid.UUID
+	for _, deployment := range r.GetQuery().GetDeploymentIds() {
 		id, err := resourceid.Parse(deployment)
 		if err != nil {
 			return nil, err
 		}
+		ids = append(ids, id)
+	}
+	due, err := s.startable(ctx, info.Workspace, r.GetQuery(), ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
 		if err := s.polled(ctx, info.Workspace, id); err != nil {
 			return nil, err
 		}
@@ -47,18 +50,10 @@ func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orc
 
 // startable returns the runs of deployments that do not wait for slots, among the earliest ones, in the order of package runorder. When
 // the runs of deployments without further slots fill a page, the poll reads on without these deployments.
-func (s *Service) startable(ctx context.Context, ws uuid.UUID, q *orchv1.ScheduledFlowRunsOfDeployments) ([]*orchv1.FlowRun, error) {
+func (s *Service) startable(ctx context.Context, ws uuid.UUID, q *orchv1.ScheduledFlowRunsOfDeployments, ids []uuid.UUID) ([]*orchv1.FlowRun, error) {
 	limit, err := pagination.Limit(q.GetLimit())
 	if err != nil {
 		return nil, err
-	}
-	var ids []uuid.UUID
-	for _, deployment := range q.GetDeploymentIds() {
-		id, err := resourceid.Parse(deployment)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
 	}
 	free, err := s.pools.FreeSlots(ctx, ws, ids)
 	if err != nil {

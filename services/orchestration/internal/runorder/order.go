@@ -26,15 +26,15 @@ type Run struct {
 
 // VirtualTime are the starts that the deployments of a queue have had, as virtual time. The zero value has had none.
 type VirtualTime struct {
-	// ahead is the virtual time of deployments that are ahead of now.
-	ahead map[string]float64
-	now   float64
+	// finishes are the virtual finish times of the last starts, by deployment, that are after now.
+	finishes map[string]float64
+	now      float64
 }
 
-// maxAhead bounds the deployments of VirtualTime; beyond it all of them have had no starts.
-const maxAhead = 10_000
+// maxFinishes bounds the deployments of VirtualTime; beyond it all of them have had no starts.
+const maxFinishes = 10_000
 
-func (t *VirtualTime) timeOf(deployment string) float64 { return max(t.now, t.ahead[deployment]) }
+func (t *VirtualTime) timeOf(deployment string) float64 { return max(t.now, t.finishes[deployment]) }
 
 // cost is the virtual time by which the start of the run delays its deployment.
 func (r Run) cost() float64 { return 1 / (float64(max(1, r.Weight)) * float64(1+max(0, r.Priority))) }
@@ -42,11 +42,11 @@ func (r Run) cost() float64 { return 1 / (float64(max(1, r.Weight)) * float64(1+
 // Started records the start of a run.
 func (t *VirtualTime) Started(run Run) {
 	t.now = t.timeOf(run.Deployment)
-	maps.DeleteFunc(t.ahead, func(_ string, at float64) bool { return at <= t.now })
-	if t.ahead == nil || len(t.ahead) >= maxAhead {
-		t.ahead = map[string]float64{}
+	maps.DeleteFunc(t.finishes, func(_ string, at float64) bool { return at <= t.now })
+	if t.finishes == nil || len(t.finishes) >= maxFinishes {
+		t.finishes = map[string]float64{}
 	}
-	t.ahead[run.Deployment] = t.now + run.cost()
+	t.finishes[run.Deployment] = t.now + run.cost()
 }
 
 // Clone returns a copy; nil had no starts.
@@ -54,7 +54,7 @@ func (t *VirtualTime) Clone() *VirtualTime {
 	if t == nil {
 		return &VirtualTime{}
 	}
-	return &VirtualTime{ahead: maps.Clone(t.ahead), now: t.now}
+	return &VirtualTime{finishes: maps.Clone(t.finishes), now: t.now}
 }
 
 // Least returns at most so many deployments, those with the least virtual time first.

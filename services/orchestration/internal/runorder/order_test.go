@@ -166,8 +166,8 @@ func TestPrioritiesWithinADeploymentAge(t *testing.T) {
 func TestVirtualTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	virtual := &VirtualTime{}
-	for i := range 3 * maxAhead / 10 {
+	for i := range 3 * maxFinishes / 10 {
 		virtual.Started(Run{Deployment: fmt.Sprint(i), Weight: 1})
-		require.LessOrEqual(t, len(virtual.ahead), maxAhead)
+		require.LessOrEqual(t, len(virtual.finishes), maxFinishes)
 	}
 }

@@ -41,6 +41,9 @@ func (s *Service) nextRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.Work
 	now, virtual := s.runs.Store().Now(), s.virtualTimes.copyOf(id)
 	if int64(len(earliest)) > limit+backlog && !earliest[len(earliest)-1].GetNextScheduledStartTime().AsTime().After(now) {
 		within.before = &now
+		if !slices.ContainsFunc(earliest, func(run *orchv1.FlowRun) bool { return s.order.Waiting(run).Weight > 0 }) {
+			virtual = &runorder.VirtualTime{} // Without weights, earlier starts do not count.
+		}
 		return s.firstDue(ctx, ws, id, within, limit, virtual, deployments)
 	}
 	free, err := s.FreeSlots(ctx, ws, deployments)

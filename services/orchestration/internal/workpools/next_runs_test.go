@@ -108,6 +108,23 @@ func TestRunsOfAQueueStartByTime(t *testing.T) {
 	require.Equal(t, want, polled)
 }
 
+// Without weights, starts before the poll do not change the order, also with more deployments than a poll reads.
+func TestStartsDoNotCountWithoutWeights(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("p")
+	queue := w.queue("p", "q", 1)
+	old := w.deployment(0, 0)
+	w.due(queue, old, "old", 1, time.Hour, 0)
+	for range maxDeployments + 1 {
+		w.due(queue, w.deployment(0, 0), "young", 1, time.Minute, 0)
+	}
+	w.service.RunStarted(&orchv1.FlowRun{WorkQueueId: new(queue.GetId()), DeploymentId: &old})
+	polled, err := w.pollBefore("p", w.clock.Now(), 1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"old-0"}, polled)
+}
+
 // Deployments with weights start alternately, a priority comes first, and a deployment whose run has started waits for the others.
 func TestDeploymentsOfAQueueStartByWeight(t *testing.T) {
 	t.Parallel()

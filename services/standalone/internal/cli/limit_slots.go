@@ -20,7 +20,7 @@ type slotUser struct {
 	Slots   int64
 	Since   *time.Time
 	Expires *time.Time
-	waits   bool
+	waiting bool
 }
 
 func (u slotUser) cells() []string {
@@ -29,7 +29,7 @@ func (u slotUser) cells() []string {
 		kind, id = u.Holder.Type, u.Holder.ID
 	}
 	state := "holds"
-	if u.waits {
+	if u.waiting {
 		state, expires = "waits", "-"
 	}
 	if u.Since != nil {
@@ -70,7 +70,7 @@ func limitSlotsCommand(c *connection) *cobra.Command {
 				users = append(users, slotUser{Slots: n})
 			}
 			for _, waiter := range slots.Waiters {
-				waiter.waits = true
+				waiter.waiting = true
 				users = append(users, waiter)
 			}
 			return printTable(c, cmd, tableForm[slotUser]{head: []string{"ID", "TYPE", "STATE", "SLOTS", "AGE", "EXPIRES IN"}, row: slotUser.cells}, users)

@@ -107,7 +107,7 @@ func (h Histogram) bars(b *markup.Builder, top, sum int64) {
 	b.Raw(fmt.Sprintf(`<svg viewBox="0 0 %d %d" preserveAspectRatio="none" role="img"`, len(h.Bars)*barWidth, histogramHeight))
 	b.Attr("aria-label", h.Caption+": "+show.Count(sum)+" in total").Raw(">")
 	axis := timeAxis{h.Bars[0].From, h.Bars[len(h.Bars)-1].To, h.Clock}
-	if now, ahead := axis.now(); ahead {
+	if now, future := axis.now(); future {
 		x := now / 100 * float64(len(h.Bars)*barWidth)
 		b.Raw(fmt.Sprintf(`<rect class="ahead" x="%s" width="%s" height="%d"/>`, number(x), number(float64(len(h.Bars)*barWidth)-x), histogramHeight))
 	}

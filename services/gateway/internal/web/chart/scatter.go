@@ -67,7 +67,7 @@ func (s Scatter) Image() markup.Markup {
 	b.Raw(fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="100%%" height="%d">`, ScatterHeight), scatterStyle)
 	s.durations(&b)
 	axis := timeAxis{s.From, s.Until, s.Clock}
-	if now, ahead := axis.now(); ahead {
+	if now, future := axis.now(); future {
 		b.Raw(fmt.Sprintf(`<svg x="%s%%"><rect class="ahead" x="%d" y="%d" width="100%%" height="%d"/><path class="now" d="M%[2]d %[3]dV%[5]d"/></svg>`,
 			percent(now), afterGutter(now), plotTop, plotBottom-plotTop, plotBottom))
 	}

@@ -28,8 +28,8 @@ func (a timeAxis) now() (float64, bool) {
 func (a timeAxis) draw(b *markup.Builder) {
 	const quarters = 4
 	end := 100.0
-	now, ahead := a.now()
-	if ahead {
+	now, future := a.now()
+	if future {
 		end = now
 	}
 	label := func(x float64, text, anchor, class string) {
@@ -47,7 +47,7 @@ func (a timeAxis) draw(b *markup.Builder) {
 		switch {
 		case i == 0:
 			anchor = "start"
-		case i == quarters && ahead:
+		case i == quarters && future:
 			text = "now"
 		case i == quarters:
 			anchor = "end"
@@ -56,7 +56,7 @@ func (a timeAxis) draw(b *markup.Builder) {
 		}
 		label(x, text, anchor, class)
 	}
-	if ahead {
+	if future {
 		label(100, axisLabel(a.to.In(a.clock.Zone), length), "end", "opt")
 	}
 	b.Raw("</svg>")

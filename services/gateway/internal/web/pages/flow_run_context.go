@@ -66,8 +66,8 @@ func (h flowRunHead) caused(r *page.Request, states []*orchv1.State, v *flowRunV
 	}
 	t := &trace{r: r}
 	t.findCaused(events...)
-	begun := r.Server.Vocabulary.Name("automation", "action", "triggered")
-	t.caused = slices.DeleteFunc(t.caused, func(e *orchv1.ReceivedEvent) bool { return e.GetEvent() == begun })
+	triggered := r.Server.Vocabulary.Name("automation", "action", "triggered")
+	t.caused = slices.DeleteFunc(t.caused, func(e *orchv1.ReceivedEvent) bool { return e.GetEvent() == triggered })
 	ids := slices.DeleteFunc(t.startedRuns(), func(id string) bool { return id == h.run.GetId() }) // An action may act on the run itself.
 	if len(ids) > 0 {
 		runs := t.askRuns(ids)

@@ -65,8 +65,8 @@ func homePage() page.Page {
 // nextRuns is the number of upcoming runs on the home page.
 const nextRuns = 7
 
-// aheadPart is the part of the window's length by which the figure of the home page goes on after now, for upcoming runs.
-const aheadPart = 12
+// futurePart is the part of the window's length by which the figure of the home page goes on after now, for upcoming runs.
+const futurePart = 12
 
 // windowColumns is the number of parts of a day, of five minutes each, in which the home page finds the earliest run.
 const windowColumns = 288
@@ -109,7 +109,7 @@ func showHome(r *page.Request) (page.View, error) {
 	charted.Window = chartWindow(f.Window)
 	overdue.Window, figure.Window = charted.Window, charted.Window
 	if charted.Window.Open {
-		figure.Window.To = charted.Window.To.Add(charted.Window.Length() / aheadPart)
+		figure.Window.To = charted.Window.To.Add(charted.Window.Length() / futurePart)
 	}
 	histogram := histogramCall(figure, bars(figure.Window))
 	next := readRunList(runlist.Upcoming(), nil, nextRuns)
