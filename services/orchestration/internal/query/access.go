@@ -32,7 +32,7 @@ type access struct {
 	gathers []gather // Alternatives that are counted, at most mostCounts.
 }
 
-// gather is an index that is read completely. Its filter has the criteria that bound the index.
+// gather is an index that is read completely. Its filter has the criteria that bound the index, and those that imply its partial condition.
 type gather struct {
 	index  bson.D
 	filter bson.D
@@ -255,6 +255,12 @@ func (a *access) addGather(ix Index, all map[string]conditionKind, filter bson.D
 	}
 	if len(fields) == 0 {
 		return
+	}
+	// A server refuses a partial index whose condition the filter does not imply.
+	for _, e := range ix.Partial {
+		if !slices.Contains(fields, e.Key) {
+			fields = append(fields, e.Key)
+		}
 	}
 	g := gather{index: ix.Keys, filter: bson.D{filter[0]}}
 	for _, e := range filter[1:] {

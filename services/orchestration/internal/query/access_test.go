@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,7 @@ func TestAccessPathsOfBroadFilters(t *testing.T) {
 		"a partial index":          {bson.D{{Key: "work_queue_id", Value: ids[0]}}, "work_queue_id", true, 0},
 		"null in a partial index":  {bson.D{{Key: "work_queue_id", Value: nil}}, "sort_start", false, 0},
 		"a negation":               {bson.D{{Key: "flow_id", Value: bson.D{{Key: "$nin", Value: ids[:2]}}}}, "sort_start", false, 0},
+		"a partial index's time":   {bson.D{{Key: "work_queue_id", Value: ids[0]}, {Key: "next_scheduled_start_time", Value: bson.D{{Key: "$lte", Value: 1}}}}, "work_queue_id", false, 1},
 		"alternatives":             {bson.D{{Key: "$or", Value: bson.A{bson.D{{Key: "flow_id", Value: ids[0]}}}}}, "sort_start", false, 0},
 		"conditions below an $and": {bson.D{{Key: "$and", Value: bson.A{bson.D{{Key: "flow_id", Value: ids[0]}}, bson.D{{Key: "flow_id", Value: ids[1]}}}}}, "flow_id", false, 0},
 	} {
@@ -116,6 +118,10 @@ func TestAccessPathsOfBroadFilters(t *testing.T) {
 			require.Equal(t, x.first, a.ordered[1].Key)
 			require.Equal(t, x.whole, a.whole)
 			require.Len(t, a.gathers, x.gathers)
+			for _, g := range a.gathers {
+				at := slices.IndexFunc(Indexes(), func(ix Index) bool { return ix.Collection == FlowRun && slices.Equal(ix.Keys, g.index) })
+				require.True(t, Indexes()[at].hasAll(conditionsOf(g.filter[1:])), "the filter %v does not imply the condition of %v", g.filter, g.index)
+			}
 		})
 	}
 	require.Equal(t, access{}, accessOf(Flow, Scope(uuid.New(), nil), start), "collections with few documents have no hints")
