@@ -135,6 +135,7 @@ func TestPlannerChoices(t *testing.T) {
 		{"count of everything", D{{Key: "count", Value: "runs"}}, []string{"RECORD_STORE_COUNT"}, "", false, false, 0, 0},
 		{"covered count", D{{Key: "count", Value: "runs"}, {Key: "query", Value: D{{Key: "ws", Value: 1}, {Key: "name", Value: "run-7"}}}}, []string{"COUNT_SCAN"}, "ws_1_name_1", false, false, 10, 0},
 		{"distinct", D{{Key: "distinct", Value: "runs"}, {Key: "key", Value: "state.type"}, {Key: "query", Value: M{"ws": 1}}}, []string{"DISTINCT_SCAN"}, "ws_1_state.type_1_start_-1", false, false, 0, 0},
+		{"distinct with a condition on a later field", D{{Key: "distinct", Value: "runs"}, {Key: "key", Value: "state.type"}, {Key: "query", Value: M{"ws": 1, "start": M{"$lt": 100}}}, {Key: "hint", Value: "ws_1_state.type_1_start_-1"}}, []string{"DISTINCT_SCAN"}, "ws_1_state.type_1_start_-1", false, false, 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := explain(t, c, tc.command)

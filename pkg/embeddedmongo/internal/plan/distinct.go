@@ -59,11 +59,14 @@ func (s *distinctValues) readKeys(c *storage.Reader, q Query, path string) (how 
 	if p, err = New(c, q); err != nil {
 		return "", nil, err
 	}
-	if tests := p.keyTests(); p.ix.IsID() || p.position(path) < 0 || !p.exact && (tests == nil || !tests.whole) {
+	if p.ix.IsID() || p.position(path) < 0 || !p.decidedByKeys(p.keyTests()) {
 		return "", nil, nil
 	}
 	return "KEYS", p, p.eachKey(path, s)
 }
+
+// decidedByKeys reports whether bounds and tests of keys express the whole filter.
+func (p *Plan) decidedByKeys(tests *keyTests) bool { return p.exact || tests != nil && tests.whole }
 
 // distinctValues are values by their encoding.
 type distinctValues struct {
@@ -179,15 +182,15 @@ func each(v value.Value, parts []string, f func(value.Value)) {
 	}
 }
 
-// skipping finds an index whose fields before the path the filter fixes by points. It may have a range of the path too. It may have
-// conditions on later fields if it fixes the path by points: one key of each then decides.
+// skipping finds an index whose fields before the path the filter fixes by points. It may have a range of the path too. Bounds may have
+// later fields if points fix the path: one key of each then decides. Other conditions on later fields are tests of keys.
 func skipping(c *storage.Reader, q Query, con *conjunction, path string, list []*storage.Index) (best *Plan) {
 	for _, ix := range list {
 		if ix.IsID() {
 			continue
 		}
 		p := candidate(c, q, con, ix, true)
-		if p == nil || !p.exact || len(p.spans) > maxSkipped {
+		if p == nil || len(p.spans) > maxSkipped || !p.decidedByKeys(p.keyTests()) {
 			continue
 		}
 		at, fixed := p.position(path), p.fixed()
@@ -213,8 +216,8 @@ func (p *Plan) position(path string) int {
 	return at
 }
 
-// jump is a skip scan: it reads one key for each distinct value, in each span. A null entry may stand for a missing field, so it
-// reads null entries until a document has null.
+// jump is a skip scan: it reads the keys of each distinct value, in each span, until one matches. A null entry may stand for a missing
+// field, so it reads null entries until a document has null.
 func (p *Plan) jump(path string, set *distinctValues) error {
 	v := p.c.View()
 	defer v.Close()
@@ -225,19 +228,20 @@ func (p *Plan) jump(path string, set *distinctValues) error {
 	if err != nil {
 		return err
 	}
-	at := p.position(path)
+	tests, at := p.keyTests(), p.position(path)
 	for _, s := range p.spans {
 		for ok := it.SeekGE(s.lo); ok && s.contains(it.Key()) && !set.full(); {
 			if err := set.tick(); err != nil {
 				return err
 			}
-			next, err := p.skip(v, it.Key(), at, set)
+			end, err := p.addEntry(v, it.Key(), at, tests, set)
 			switch {
 			case err != nil:
 				return err
-			case next == nil:
+			case end == 0:
 				ok = it.Next()
 			default:
+				next := successor(it.Key()[:end])
 				if ok = it.Next(); ok && bytes.Compare(it.Key(), next) < 0 {
 					ok = it.SeekGE(next)
 				}
@@ -247,26 +251,30 @@ func (p *Plan) jump(path string, set *distinctValues) error {
 	return storage.Error(it.Error())
 }
 
-// skip adds the value of an entry, and returns the first key with another one. It returns nil for a null entry whose document
-// has no null.
-func (p *Plan) skip(v *storage.View, key []byte, at int, set *distinctValues) (next []byte, err error) {
+// addEntry adds the value of an entry that matches, and returns where it ends in the key. It returns 0 for an entry that does not match,
+// and for a null entry whose document has no null.
+func (p *Plan) addEntry(v *storage.View, key []byte, at int, tests *keyTests, set *distinctValues) (end int, err error) {
+	matches := holds
+	if tests != nil {
+		matches = tests.judge(key)
+	}
+	if matches == fails {
+		return 0, nil
+	}
 	begin, end := p.fieldAt(key, at)
-	next = successor(key[:end])
 	field := ascending(key[begin:end], p.ix.Fields[at].Desc)
-	if set.addKey(field) {
-		return next, nil
+	if matches == holds && set.addKey(field) {
+		return end, nil
 	}
 	d, err := v.Doc(storage.EntryID(key))
-	if err != nil {
-		return nil, err
+	if err != nil || d == nil || matches == unknown && !p.q.Filter.Match(d) {
+		return 0, err
 	}
-	if d != nil {
-		set.addFrom(d)
-	}
+	set.addFrom(d)
 	if _, has := set.found[string(field)]; !has && field[0] == value.ClassNull {
-		return nil, nil
+		return 0, nil
 	}
-	return next, nil
+	return end, nil
 }
 
 // fieldAt returns where a field of an entry's key begins and ends.
@@ -304,20 +312,8 @@ func (p *Plan) eachKey(path string, set *distinctValues) error {
 		if err := set.tick(); err != nil {
 			return err
 		}
-		key, matches := ks.key(), holds
-		if tests != nil {
-			matches = tests.judge(key)
-		}
-		begin, end := p.fieldAt(key, at)
-		if matches == fails || matches == holds && set.addKey(ascending(key[begin:end], p.ix.Fields[at].Desc)) {
-			continue
-		}
-		d, err := v.Doc(p.idOf(key))
-		if err != nil {
+		if _, err := p.addEntry(v, ks.key(), at, tests, set); err != nil {
 			return err
-		}
-		if d != nil && p.q.Filter.Match(d) {
-			set.addFrom(d)
 		}
 	}
 	return storage.Error(ks.err())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"golang.org/x/sync/errgroup"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -20,6 +21,8 @@ const (
 	backlog = 50
 	// maxDeployments bounds the deployments of which a poll reads runs when there are more: those with the least virtual time.
 	maxDeployments = 100
+	// deploymentsAtOnce is the number of deployments whose runs a poll reads at a time.
+	deploymentsAtOnce = 10
 )
 
 // nextRuns returns the runs of a queue that a worker may start, in the order of package runorder, without the runs that would wait for
@@ -108,7 +111,7 @@ func deploymentsOf(runs []*orchv1.FlowRun) ([]uuid.UUID, error) {
 }
 
 // waitingDeployments returns the deployments with due runs in a queue, and the zero id for runs without one. The query reads one key of an
-// index for each of them, and for each of their runs that starts later.
+// index for each of them, and for each run that starts later but has a lower rank.
 func (s *Service) waitingDeployments(ctx context.Context, ws, queue uuid.UUID, within pollBounds) ([]uuid.UUID, error) {
 	var rows []struct {
 		Deployment *bson.Binary `bson:"_id"`
@@ -158,10 +161,20 @@ func (s *Service) firstDue(
 	deployments = virtual.Least(deployments, maxDeployments)
 	due := map[uuid.UUID][]*orchv1.FlowRun{}
 	for take := 1 + 2*limit/int64(max(1, len(deployments))); ; take *= 2 {
-		for _, id := range deployments {
-			if due[id], err = s.firstOf(ctx, ws, queue, id, within, min(take, startableOf(id))); err != nil {
-				return nil, err
-			}
+		first := make([][]*orchv1.FlowRun, len(deployments))
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(deploymentsAtOnce)
+		for i, id := range deployments {
+			group.Go(func() (err error) {
+				first[i], err = s.firstOf(ctx, ws, queue, id, within, min(take, startableOf(id)))
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		for i, id := range deployments {
+			due[id] = first[i]
 		}
 		next := s.Startable(slices.Concat(slices.Collect(maps.Values(due))...), virtual, free, limit)
 		chosen := map[uuid.UUID]int64{}
