@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -31,10 +32,15 @@ func (s *Service) CreateFlowRunFromDeployment(ctx context.Context, r *orchv1.Cre
 	return run, rpc.SetStatus(ctx, http.StatusCreated)
 }
 
-// maxBulk bounds the runs of one call.
-const maxBulk = 100
+const (
+	// maxBulk bounds the runs of one call.
+	maxBulk = 100
+	// bulkConcurrency is the number of runs of one call that are created at a time. Concurrent writes have their commits to disk in common.
+	bulkConcurrency = 16
+)
 
-// CreateFlowRunsFromDeployment creates runs. A rejected run does not prevent the others.
+// CreateFlowRunsFromDeployment creates runs, several at a time. The results have the order of the request. A rejected run does not prevent
+// the others.
 func (s *Service) CreateFlowRunsFromDeployment(ctx context.Context, r *orchv1.CreateFlowRunsFromDeploymentRequest) (*orchv1.FlowRunBulkCreateResponse, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -47,22 +53,28 @@ func (s *Service) CreateFlowRunsFromDeployment(ctx context.Context, r *orchv1.Cr
 	if err != nil {
 		return nil, translate(err)
 	}
-	response := &orchv1.FlowRunBulkCreateResponse{}
-	for _, create := range r.GetFlowRuns() {
-		run, _, err := s.run(ctx, ws, d, create)
-		result := &orchv1.FlowRunCreateResult{Status: orchv1.FlowRunCreateStatus_FLOW_RUN_CREATE_STATUS_CREATED}
-		if err == nil {
-			result.FlowRunId = &run.Id
-		} else {
+	results := make([]*orchv1.FlowRunCreateResult, len(r.GetFlowRuns()))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(bulkConcurrency)
+	for i, create := range r.GetFlowRuns() {
+		group.Go(func() error {
+			run, _, err := s.run(ctx, ws, d, create)
+			if err == nil {
+				results[i] = &orchv1.FlowRunCreateResult{Status: orchv1.FlowRunCreateStatus_FLOW_RUN_CREATE_STATUS_CREATED, FlowRunId: &run.Id}
+				return nil
+			}
 			reason, refused := refusal(err)
 			if !refused {
-				return nil, err
+				return err
 			}
-			result.Status, result.Error = orchv1.FlowRunCreateStatus_FLOW_RUN_CREATE_STATUS_FAILED, &reason
-		}
-		response.Results = append(response.Results, result)
+			results[i] = &orchv1.FlowRunCreateResult{Status: orchv1.FlowRunCreateStatus_FLOW_RUN_CREATE_STATUS_FAILED, Error: &reason}
+			return nil
+		})
 	}
-	return response, nil
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return &orchv1.FlowRunBulkCreateResponse{Results: results}, nil
 }
 
 // refusal returns the message of a client error; it passes other errors through.
