@@ -77,8 +77,7 @@ func (d *decoder) freeJSON(f *field) (protoreflect.Value, bool) {
 		return protoreflect.Value{}, false
 	}
 	if most := int(f.opts.GetMaxBytes()); most > 0 && len(raw) > most {
-		return d.bad("json_too_large", fmt.Sprintf("Input should be at most %s of JSON, not %d", plural(most, "byte"), len(raw)), d.Data[start:d.Pos],
-			contextMember{"max_length", most}, contextMember{"actual_length", len(raw)})
+		return d.bad("value_error", fmt.Sprintf("Value error, the JSON must have at most %s, not %d", plural(most, "byte"), len(raw)), d.Data[start:d.Pos])
 	}
 	return protoreflect.ValueOfBytes(raw), true
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Types of the field errors of bounds, or their ends: that of a text is string_too_long, or too_long where its checked value is counted.
+// Parts of the field errors of bounds: the type for a text is string_too_long, or too_long where the bound counts its checked value.
 const (
 	tooLong      = "too_long"
-	jsonTooLarge = "json_too_large"
+	jsonTooLarge = "value_error: Value error, the JSON must have at most"
 )
 
 // bound is an upper bound of a property: value returns a value of a size, which is measured as the bound is.
 type bound struct {
 	most  int
 	value func(size int) any
-	kind  string // of the field error
+	kind  string // A part of the field error.
 }
 
 // TestBoundsOfRequestBodies posts examples with a value at each upper bound that the OpenAPI document declares, and with
@@ -174,22 +174,23 @@ func (f *fixtures) with(body any, name string, value any) string {
 	return f.body(string(text))
 }
 
-// errorsAt returns the types of the field errors of a response below a property of the body.
+// errorsAt returns the types and messages of the field errors of a response below a property of the body.
 func errorsAt(got answer, name string) []string {
 	var body struct {
 		Detail []struct {
-			Type string `json:"type"`
-			Loc  []any  `json:"loc"`
+			Type    string `json:"type"`
+			Message string `json:"msg"`
+			Loc     []any  `json:"loc"`
 		} `json:"exception_detail"`
 	}
 	_ = json.Unmarshal(got.body, &body) // Another form of error has none.
-	var types []string
+	var fieldErrors []string
 	for _, e := range body.Detail {
 		if slices.Contains(e.Loc, any(name)) {
-			types = append(types, e.Type)
+			fieldErrors = append(fieldErrors, e.Type+": "+e.Message)
 		}
 	}
-	return types
+	return fieldErrors
 }
 
 // counter returns a function that counts the objects of a path's collection; it returns 0 if the API cannot count them.
