@@ -273,3 +273,52 @@ func TestDeliveriesAreSummarized(t *testing.T) {
 		require.Positive(t, one.GetCount())
 	}
 }
+
+func TestDeliveriesAreSearchedAndDeleted(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	w, other := d.eventWebhook(), d.webhook("other")
+	start := time.Now().Add(-time.Minute)
+	var all []*orchv1.WebhookDelivery
+	for i, person := range []string{"Ada", "Grace", "Ada"} {
+		one := failed(fmt.Sprintf(`{"person": %q}`, person))
+		one.Received = timestamppb.New(start.Add(time.Duration(i) * time.Second))
+		all = append(all, one)
+	}
+	elsewhere := failed(`{"person": "Ada"}`)
+	d.deliver(other, elsewhere)
+	d.deliver(w, all...)
+
+	search := func(s *orchv1.WebhookDeliverySearch) *orchv1.WebhookDeliverySearchResult {
+		return call[*orchv1.WebhookDeliverySearchResult](d, orchv1.WebhookService_SearchDeliveries_FullMethodName, &orchv1.SearchDeliveriesRequest{Id: w.GetId(), Search: s})
+	}
+	found := search(&orchv1.WebhookDeliverySearch{Text: proto.String(`"person": "ADA"`)})
+	require.Len(t, found.GetDeliveries(), 2)
+	require.Equal(t, all[2].GetId(), found.GetDeliveries()[0].GetId(), "newest first")
+	require.JSONEq(t, `{"person": "Ada"}`, found.GetDeliveries()[0].GetBody())
+	require.EqualValues(t, 3, found.GetSearched())
+	require.Nil(t, found.NextPageToken)
+	require.Nil(t, found.SearchedTo)
+
+	first := search(&orchv1.WebhookDeliverySearch{Text: proto.String("ada"), Limit: &orchv1.PageLimit{Value: 1}})
+	require.Len(t, first.GetDeliveries(), 1)
+	require.Equal(t, all[2].GetReceived().AsTime().UnixMicro(), first.GetSearchedTo().AsTime().UnixMicro())
+	rest := search(&orchv1.WebhookDeliverySearch{Text: proto.String("ada"), Limit: &orchv1.PageLimit{Value: 1}, PageToken: first.GetNextPageToken()})
+	require.Equal(t, all[0].GetId(), rest.GetDeliveries()[0].GetId())
+	early := search(&orchv1.WebhookDeliverySearch{Text: proto.String("ada"), Deliveries: &orchv1.WebhookDeliveryFilter{Received: &orchv1.TimeFilter{Before_: all[1].GetReceived()}}})
+	require.Len(t, early.GetDeliveries(), 1)
+	require.Len(t, search(&orchv1.WebhookDeliverySearch{}).GetDeliveries(), 3)
+
+	deleted := call[*orchv1.WebhookDeliveryDeletionResult](d, orchv1.WebhookService_DeleteDeliveries_FullMethodName, &orchv1.DeleteDeliveriesRequest{
+		Id: w.GetId(), Deletion: &orchv1.WebhookDeliveryDeletion{Text: proto.String("ada")},
+	})
+	require.EqualValues(t, 2, deleted.GetDeleted())
+	require.EqualValues(t, 3, deleted.GetSearched())
+	left := d.deliveries(w, nil)
+	require.Len(t, left, 1)
+	require.Equal(t, all[1].GetId(), left[0].GetId())
+	require.Len(t, d.deliveries(other, nil), 1, "the log of another webhook stays")
+	_, _, err := tryIn[*orchv1.WebhookDeliveryDeletionResult](d, uuid.New(), orchv1.WebhookService_DeleteDeliveries_FullMethodName, &orchv1.DeleteDeliveriesRequest{Id: w.GetId()})
+	code, _ := status(err)
+	require.Equal(t, http.StatusNotFound, code, "another workspace")
+}

@@ -1907,6 +1907,8 @@ func Of(fullName string) string {
 		return "UUID of the tag limit."
 	case "orch.v1.DeleteConcurrencyLimitV2Request.id_or_name":
 		return "UUID or name of the limit."
+	case "orch.v1.DeleteDeliveriesRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.DeleteDeploymentRequest.id":
 		return "UUID of the deployment."
 	case "orch.v1.DeleteDeploymentScheduleRequest.id":
@@ -4697,6 +4699,8 @@ func Of(fullName string) string {
 		return "Validation errors; empty for valid values."
 	case "orch.v1.SchemaValuesValidationResponse.valid":
 		return "Whether the values conform to the schema."
+	case "orch.v1.SearchDeliveriesRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.SendEmailNotification":
 		return "SendEmailNotification sends an email through the SMTP server of the installation."
 	case "orch.v1.SendEmailNotification.body":
@@ -6219,6 +6223,24 @@ func Of(fullName string) string {
 		return "Why the requests were refused or failed; null when they succeeded."
 	case "orch.v1.WebhookDeliveryCount.status":
 		return "HTTP status of the response."
+	case "orch.v1.WebhookDeliveryDeletion":
+		return "WebhookDeliveryDeletion selects the deliveries to delete."
+	case "orch.v1.WebhookDeliveryDeletion.deliveries":
+		return "Filter on the deliveries themselves; absent selects all."
+	case "orch.v1.WebhookDeliveryDeletion.page_token":
+		return "Token next_page_token of the preceding call; absent begins with the newest delivery."
+	case "orch.v1.WebhookDeliveryDeletion.text":
+		return "Text that the deliveries contain, as in a search, 1 to 200 characters; null selects by the filter alone."
+	case "orch.v1.WebhookDeliveryDeletionResult":
+		return "WebhookDeliveryDeletionResult is what one call of a deletion deleted."
+	case "orch.v1.WebhookDeliveryDeletionResult.deleted":
+		return "Number of deliveries that the call has deleted."
+	case "orch.v1.WebhookDeliveryDeletionResult.next_page_token":
+		return "Token that continues the deletion; null when it is complete."
+	case "orch.v1.WebhookDeliveryDeletionResult.searched":
+		return "Number of deliveries that the call has read."
+	case "orch.v1.WebhookDeliveryDeletionResult.searched_to":
+		return "Time of arrival of the last delivery that the call has read, in UTC; null when the deletion is complete."
 	case "orch.v1.WebhookDeliveryDraft":
 		return "WebhookDeliveryDraft is what may change before a recorded request is rendered."
 	case "orch.v1.WebhookDeliveryDraft.filter":
@@ -6255,6 +6277,26 @@ func Of(fullName string) string {
 		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.WebhookDeliveryQuery.sort":
 		return "Order of the deliveries; default RECEIVED_DESC."
+	case "orch.v1.WebhookDeliverySearch":
+		return "WebhookDeliverySearch selects deliveries by a text."
+	case "orch.v1.WebhookDeliverySearch.deliveries":
+		return "Filter on the deliveries themselves; absent selects all."
+	case "orch.v1.WebhookDeliverySearch.limit":
+		return "Maximum number of deliveries, 0 to 200; default 200."
+	case "orch.v1.WebhookDeliverySearch.page_token":
+		return "Token next_page_token of the preceding call; absent begins with the newest delivery."
+	case "orch.v1.WebhookDeliverySearch.text":
+		return "Text that the method and path, the query, a header (\"name: value\"), the body, the sender's address, the outcome or the response contains, whatever the case, 1 to 200 characters; null selects by the filter alone."
+	case "orch.v1.WebhookDeliverySearchResult":
+		return "WebhookDeliverySearchResult is what one call of a search found."
+	case "orch.v1.WebhookDeliverySearchResult.deliveries":
+		return "Deliveries that contain the text, newest first."
+	case "orch.v1.WebhookDeliverySearchResult.next_page_token":
+		return "Token that continues the search; null when it is complete."
+	case "orch.v1.WebhookDeliverySearchResult.searched":
+		return "Number of deliveries that the call has read."
+	case "orch.v1.WebhookDeliverySearchResult.searched_to":
+		return "Time of arrival of the last delivery that the call has read, in UTC; null when the search is complete."
 	case "orch.v1.WebhookDeliverySort":
 		return "WebhookDeliverySort is the order of deliveries."
 	case "orch.v1.WebhookDeliveryStatusFilter":
@@ -6497,6 +6539,8 @@ func Of(fullName string) string {
 		return "Count webhooks. Returns the number of webhooks that match."
 	case "orch.v1.WebhookService.CreateWebhook":
 		return "Create a webhook. The server compiles the template first and assigns the slug and the URL."
+	case "orch.v1.WebhookService.DeleteDeliveries":
+		return "Delete deliveries. Deletes matching deliveries from the webhook's log, with their requests, newest first. The events of the deliveries remain. One call reads a bounded part of the log; next_page_token continues the deletion."
 	case "orch.v1.WebhookService.DeleteWebhook":
 		return "Delete a webhook. Its URL returns 404 as soon as the update reaches the hooks service."
 	case "orch.v1.WebhookService.ListDeliveries":
@@ -6527,6 +6571,8 @@ func Of(fullName string) string {
 		return "Replay a delivery. Processes the recorded request with the current template and returns the new delivery."
 	case "orch.v1.WebhookService.RotateWebhook":
 		return "Rotate the URL. Assigns a new slug; the old URL stops working."
+	case "orch.v1.WebhookService.SearchDeliveries":
+		return "Search deliveries. Returns the webhook's matching deliveries whose request or outcome contains a text, newest first. One call reads a bounded part of the log; next_page_token continues the search."
 	case "orch.v1.WebhookService.SummarizeDeliveries":
 		return "Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own."
 	case "orch.v1.WebhookService.UpdateWebhook":

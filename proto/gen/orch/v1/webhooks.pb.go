@@ -4186,6 +4186,290 @@ func (x *WebhookDeliveryQuery) GetPageToken() string {
 	return ""
 }
 
+// WebhookDeliverySearch selects deliveries by a text.
+type WebhookDeliverySearch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Text that the method and path, the query, a header ("name: value"), the body, the sender's address, the outcome or the response
+	// contains, whatever the case, 1 to 200 characters; null selects by the filter alone.
+	Text *string `protobuf:"bytes,1,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	// Filter on the deliveries themselves; absent selects all.
+	Deliveries *WebhookDeliveryFilter `protobuf:"bytes,2,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
+	// Maximum number of deliveries, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token next_page_token of the preceding call; absent begins with the newest delivery.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliverySearch) Reset() {
+	*x = WebhookDeliverySearch{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliverySearch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliverySearch) ProtoMessage() {}
+
+func (x *WebhookDeliverySearch) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliverySearch.ProtoReflect.Descriptor instead.
+func (*WebhookDeliverySearch) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *WebhookDeliverySearch) GetText() string {
+	if x != nil && x.Text != nil {
+		return *x.Text
+	}
+	return ""
+}
+
+func (x *WebhookDeliverySearch) GetDeliveries() *WebhookDeliveryFilter {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+func (x *WebhookDeliverySearch) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *WebhookDeliverySearch) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// WebhookDeliverySearchResult is what one call of a search found.
+type WebhookDeliverySearchResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Deliveries that contain the text, newest first.
+	Deliveries []*WebhookDelivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	// Number of deliveries that the call has read.
+	Searched int64 `protobuf:"varint,2,opt,name=searched,proto3" json:"searched,omitempty"`
+	// Time of arrival of the last delivery that the call has read, in UTC; null when the search is complete.
+	SearchedTo *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=searched_to,json=searchedTo,proto3,oneof" json:"searched_to,omitempty"`
+	// Token that continues the search; null when it is complete.
+	NextPageToken *string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3,oneof" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliverySearchResult) Reset() {
+	*x = WebhookDeliverySearchResult{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliverySearchResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliverySearchResult) ProtoMessage() {}
+
+func (x *WebhookDeliverySearchResult) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliverySearchResult.ProtoReflect.Descriptor instead.
+func (*WebhookDeliverySearchResult) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *WebhookDeliverySearchResult) GetDeliveries() []*WebhookDelivery {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+func (x *WebhookDeliverySearchResult) GetSearched() int64 {
+	if x != nil {
+		return x.Searched
+	}
+	return 0
+}
+
+func (x *WebhookDeliverySearchResult) GetSearchedTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SearchedTo
+	}
+	return nil
+}
+
+func (x *WebhookDeliverySearchResult) GetNextPageToken() string {
+	if x != nil && x.NextPageToken != nil {
+		return *x.NextPageToken
+	}
+	return ""
+}
+
+// WebhookDeliveryDeletion selects the deliveries to delete.
+type WebhookDeliveryDeletion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Text that the deliveries contain, as in a search, 1 to 200 characters; null selects by the filter alone.
+	Text *string `protobuf:"bytes,1,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	// Filter on the deliveries themselves; absent selects all.
+	Deliveries *WebhookDeliveryFilter `protobuf:"bytes,2,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
+	// Token next_page_token of the preceding call; absent begins with the newest delivery.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryDeletion) Reset() {
+	*x = WebhookDeliveryDeletion{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryDeletion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryDeletion) ProtoMessage() {}
+
+func (x *WebhookDeliveryDeletion) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryDeletion.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryDeletion) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *WebhookDeliveryDeletion) GetText() string {
+	if x != nil && x.Text != nil {
+		return *x.Text
+	}
+	return ""
+}
+
+func (x *WebhookDeliveryDeletion) GetDeliveries() *WebhookDeliveryFilter {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryDeletion) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// WebhookDeliveryDeletionResult is what one call of a deletion deleted.
+type WebhookDeliveryDeletionResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of deliveries that the call has deleted.
+	Deleted int64 `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// Number of deliveries that the call has read.
+	Searched int64 `protobuf:"varint,2,opt,name=searched,proto3" json:"searched,omitempty"`
+	// Time of arrival of the last delivery that the call has read, in UTC; null when the deletion is complete.
+	SearchedTo *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=searched_to,json=searchedTo,proto3,oneof" json:"searched_to,omitempty"`
+	// Token that continues the deletion; null when it is complete.
+	NextPageToken *string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3,oneof" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryDeletionResult) Reset() {
+	*x = WebhookDeliveryDeletionResult{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryDeletionResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryDeletionResult) ProtoMessage() {}
+
+func (x *WebhookDeliveryDeletionResult) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryDeletionResult.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryDeletionResult) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *WebhookDeliveryDeletionResult) GetDeleted() int64 {
+	if x != nil {
+		return x.Deleted
+	}
+	return 0
+}
+
+func (x *WebhookDeliveryDeletionResult) GetSearched() int64 {
+	if x != nil {
+		return x.Searched
+	}
+	return 0
+}
+
+func (x *WebhookDeliveryDeletionResult) GetSearchedTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SearchedTo
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryDeletionResult) GetNextPageToken() string {
+	if x != nil && x.NextPageToken != nil {
+		return *x.NextPageToken
+	}
+	return ""
+}
+
 // WebhookReplayQuery selects the deliveries to replay.
 type WebhookReplayQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4199,7 +4483,7 @@ type WebhookReplayQuery struct {
 
 func (x *WebhookReplayQuery) Reset() {
 	*x = WebhookReplayQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4211,7 +4495,7 @@ func (x *WebhookReplayQuery) String() string {
 func (*WebhookReplayQuery) ProtoMessage() {}
 
 func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4224,7 +4508,7 @@ func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookReplayQuery.ProtoReflect.Descriptor instead.
 func (*WebhookReplayQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WebhookReplayQuery) GetDeliveries() *WebhookDeliveryFilter {
@@ -4268,7 +4552,7 @@ type WebhookDraft struct {
 
 func (x *WebhookDraft) Reset() {
 	*x = WebhookDraft{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4280,7 +4564,7 @@ func (x *WebhookDraft) String() string {
 func (*WebhookDraft) ProtoMessage() {}
 
 func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4293,7 +4577,7 @@ func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDraft.ProtoReflect.Descriptor instead.
 func (*WebhookDraft) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WebhookDraft) GetTemplate() string {
@@ -4372,7 +4656,7 @@ type WebhookDeliveryDraft struct {
 
 func (x *WebhookDeliveryDraft) Reset() {
 	*x = WebhookDeliveryDraft{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4668,7 @@ func (x *WebhookDeliveryDraft) String() string {
 func (*WebhookDeliveryDraft) ProtoMessage() {}
 
 func (x *WebhookDeliveryDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4681,7 @@ func (x *WebhookDeliveryDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryDraft.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryDraft) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WebhookDeliveryDraft) GetTemplate() string {
@@ -4439,7 +4723,7 @@ type WebhookRendering struct {
 
 func (x *WebhookRendering) Reset() {
 	*x = WebhookRendering{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4451,7 +4735,7 @@ func (x *WebhookRendering) String() string {
 func (*WebhookRendering) ProtoMessage() {}
 
 func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4464,7 +4748,7 @@ func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRendering.ProtoReflect.Descriptor instead.
 func (*WebhookRendering) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WebhookRendering) GetRendered() string {
@@ -4540,7 +4824,7 @@ type WebhookRenderingError struct {
 
 func (x *WebhookRenderingError) Reset() {
 	*x = WebhookRenderingError{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4552,7 +4836,7 @@ func (x *WebhookRenderingError) String() string {
 func (*WebhookRenderingError) ProtoMessage() {}
 
 func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4565,7 +4849,7 @@ func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRenderingError.ProtoReflect.Descriptor instead.
 func (*WebhookRenderingError) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WebhookRenderingError) GetMessage() string {
@@ -4619,7 +4903,7 @@ type WebhookPreset struct {
 
 func (x *WebhookPreset) Reset() {
 	*x = WebhookPreset{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4631,7 +4915,7 @@ func (x *WebhookPreset) String() string {
 func (*WebhookPreset) ProtoMessage() {}
 
 func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4644,7 +4928,7 @@ func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPreset.ProtoReflect.Descriptor instead.
 func (*WebhookPreset) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WebhookPreset) GetName() string {
@@ -4711,7 +4995,7 @@ type WebhookPresetSample struct {
 
 func (x *WebhookPresetSample) Reset() {
 	*x = WebhookPresetSample{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4723,7 +5007,7 @@ func (x *WebhookPresetSample) String() string {
 func (*WebhookPresetSample) ProtoMessage() {}
 
 func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4736,7 +5020,7 @@ func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetSample.ProtoReflect.Descriptor instead.
 func (*WebhookPresetSample) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WebhookPresetSample) GetMethod() string {
@@ -4770,7 +5054,7 @@ type WebhookPresetList struct {
 
 func (x *WebhookPresetList) Reset() {
 	*x = WebhookPresetList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4782,7 +5066,7 @@ func (x *WebhookPresetList) String() string {
 func (*WebhookPresetList) ProtoMessage() {}
 
 func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4795,7 +5079,7 @@ func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetList.ProtoReflect.Descriptor instead.
 func (*WebhookPresetList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WebhookPresetList) GetPresets() []*WebhookPreset {
@@ -4813,7 +5097,7 @@ type ListWebhookPresetsRequest struct {
 
 func (x *ListWebhookPresetsRequest) Reset() {
 	*x = ListWebhookPresetsRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4825,7 +5109,7 @@ func (x *ListWebhookPresetsRequest) String() string {
 func (*ListWebhookPresetsRequest) ProtoMessage() {}
 
 func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4838,7 +5122,7 @@ func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookPresetsRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookPresetsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
 }
 
 type CreateWebhookRequest struct {
@@ -4850,7 +5134,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4862,7 +5146,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4875,7 +5159,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
@@ -4901,7 +5185,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4913,7 +5197,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4926,7 +5210,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListWebhooksRequest) GetName() string {
@@ -4966,7 +5250,7 @@ type ReadWebhooksRequest struct {
 
 func (x *ReadWebhooksRequest) Reset() {
 	*x = ReadWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4978,7 +5262,7 @@ func (x *ReadWebhooksRequest) String() string {
 func (*ReadWebhooksRequest) ProtoMessage() {}
 
 func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5275,7 @@ func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReadWebhooksRequest) GetQuery() *WebhookQuery {
@@ -5010,7 +5294,7 @@ type CountWebhooksRequest struct {
 
 func (x *CountWebhooksRequest) Reset() {
 	*x = CountWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5022,7 +5306,7 @@ func (x *CountWebhooksRequest) String() string {
 func (*CountWebhooksRequest) ProtoMessage() {}
 
 func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5035,7 +5319,7 @@ func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*CountWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
@@ -5055,7 +5339,7 @@ type ReadWebhookRequest struct {
 
 func (x *ReadWebhookRequest) Reset() {
 	*x = ReadWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5067,7 +5351,7 @@ func (x *ReadWebhookRequest) String() string {
 func (*ReadWebhookRequest) ProtoMessage() {}
 
 func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5080,7 +5364,7 @@ func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReadWebhookRequest) GetId() string {
@@ -5102,7 +5386,7 @@ type ReplaceWebhookRequest struct {
 
 func (x *ReplaceWebhookRequest) Reset() {
 	*x = ReplaceWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5114,7 +5398,7 @@ func (x *ReplaceWebhookRequest) String() string {
 func (*ReplaceWebhookRequest) ProtoMessage() {}
 
 func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5127,7 +5411,7 @@ func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReplaceWebhookRequest) GetId() string {
@@ -5163,7 +5447,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5175,7 +5459,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5188,7 +5472,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -5222,7 +5506,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5234,7 +5518,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5247,7 +5531,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -5267,7 +5551,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5279,7 +5563,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5292,7 +5576,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RotateWebhookRequest) GetId() string {
@@ -5311,7 +5595,7 @@ type RenderWebhookRequest struct {
 
 func (x *RenderWebhookRequest) Reset() {
 	*x = RenderWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5323,7 +5607,7 @@ func (x *RenderWebhookRequest) String() string {
 func (*RenderWebhookRequest) ProtoMessage() {}
 
 func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5336,7 +5620,7 @@ func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RenderWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
@@ -5362,7 +5646,7 @@ type ListDeliveriesRequest struct {
 
 func (x *ListDeliveriesRequest) Reset() {
 	*x = ListDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5374,7 +5658,7 @@ func (x *ListDeliveriesRequest) String() string {
 func (*ListDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5387,7 +5671,7 @@ func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListDeliveriesRequest) GetId() string {
@@ -5429,7 +5713,7 @@ type ReadDeliveriesRequest struct {
 
 func (x *ReadDeliveriesRequest) Reset() {
 	*x = ReadDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5441,7 +5725,7 @@ func (x *ReadDeliveriesRequest) String() string {
 func (*ReadDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5454,7 +5738,7 @@ func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReadDeliveriesRequest) GetId() string {
@@ -5471,6 +5755,112 @@ func (x *ReadDeliveriesRequest) GetQuery() *WebhookDeliveryQuery {
 	return nil
 }
 
+type SearchDeliveriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Search        *WebhookDeliverySearch `protobuf:"bytes,2,opt,name=search,proto3" json:"search,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchDeliveriesRequest) Reset() {
+	*x = SearchDeliveriesRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchDeliveriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchDeliveriesRequest) ProtoMessage() {}
+
+func (x *SearchDeliveriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchDeliveriesRequest.ProtoReflect.Descriptor instead.
+func (*SearchDeliveriesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *SearchDeliveriesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SearchDeliveriesRequest) GetSearch() *WebhookDeliverySearch {
+	if x != nil {
+		return x.Search
+	}
+	return nil
+}
+
+type DeleteDeliveriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string                   `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Deletion      *WebhookDeliveryDeletion `protobuf:"bytes,2,opt,name=deletion,proto3" json:"deletion,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteDeliveriesRequest) Reset() {
+	*x = DeleteDeliveriesRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteDeliveriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteDeliveriesRequest) ProtoMessage() {}
+
+func (x *DeleteDeliveriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteDeliveriesRequest.ProtoReflect.Descriptor instead.
+func (*DeleteDeliveriesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *DeleteDeliveriesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DeleteDeliveriesRequest) GetDeletion() *WebhookDeliveryDeletion {
+	if x != nil {
+		return x.Deletion
+	}
+	return nil
+}
+
 type ReadDeliveryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the webhook.
@@ -5483,7 +5873,7 @@ type ReadDeliveryRequest struct {
 
 func (x *ReadDeliveryRequest) Reset() {
 	*x = ReadDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5495,7 +5885,7 @@ func (x *ReadDeliveryRequest) String() string {
 func (*ReadDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5508,7 +5898,7 @@ func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{53}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReadDeliveryRequest) GetId() string {
@@ -5538,7 +5928,7 @@ type RenderDeliveryRequest struct {
 
 func (x *RenderDeliveryRequest) Reset() {
 	*x = RenderDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5550,7 +5940,7 @@ func (x *RenderDeliveryRequest) String() string {
 func (*RenderDeliveryRequest) ProtoMessage() {}
 
 func (x *RenderDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5563,7 +5953,7 @@ func (x *RenderDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*RenderDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{54}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RenderDeliveryRequest) GetId() string {
@@ -5599,7 +5989,7 @@ type ReplayDeliveryRequest struct {
 
 func (x *ReplayDeliveryRequest) Reset() {
 	*x = ReplayDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5611,7 +6001,7 @@ func (x *ReplayDeliveryRequest) String() string {
 func (*ReplayDeliveryRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5624,7 +6014,7 @@ func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{55}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReplayDeliveryRequest) GetId() string {
@@ -5652,7 +6042,7 @@ type ReplayDeliveriesRequest struct {
 
 func (x *ReplayDeliveriesRequest) Reset() {
 	*x = ReplayDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5664,7 +6054,7 @@ func (x *ReplayDeliveriesRequest) String() string {
 func (*ReplayDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5677,7 +6067,7 @@ func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{56}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReplayDeliveriesRequest) GetId() string {
@@ -6183,7 +6573,44 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\x12&\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageTokenB\r\n" +
-	"\v_deliveries\"\x9a\x01\n" +
+	"\v_deliveries\"\xf2\x01\n" +
+	"\x15WebhookDeliverySearch\x12\"\n" +
+	"\x04text\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x00R\x04text\x88\x01\x01\x12C\n" +
+	"\n" +
+	"deliveries\x18\x02 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x01R\n" +
+	"deliveries\x88\x01\x01\x12(\n" +
+	"\x05limit\x18\x03 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12&\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
+	"\x05_textB\r\n" +
+	"\v_deliveries\"\xa6\x02\n" +
+	"\x1bWebhookDeliverySearchResult\x12@\n" +
+	"\n" +
+	"deliveries\x18\x01 \x03(\v2\x18.orch.v1.WebhookDeliveryB\x06\xca\xf3\x18\x02\x18\x01R\n" +
+	"deliveries\x12\"\n" +
+	"\bsearched\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\bsearched\x12H\n" +
+	"\vsearched_to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\n" +
+	"searchedTo\x88\x01\x01\x123\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01H\x01R\rnextPageToken\x88\x01\x01B\x0e\n" +
+	"\f_searched_toB\x12\n" +
+	"\x10_next_page_token\"\xca\x01\n" +
+	"\x17WebhookDeliveryDeletion\x12\"\n" +
+	"\x04text\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x00R\x04text\x88\x01\x01\x12C\n" +
+	"\n" +
+	"deliveries\x18\x02 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x01R\n" +
+	"deliveries\x88\x01\x01\x12&\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
+	"\x05_textB\r\n" +
+	"\v_deliveries\"\x88\x02\n" +
+	"\x1dWebhookDeliveryDeletionResult\x12 \n" +
+	"\adeleted\x18\x01 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\adeleted\x12\"\n" +
+	"\bsearched\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\bsearched\x12H\n" +
+	"\vsearched_to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\n" +
+	"searchedTo\x88\x01\x01\x123\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01H\x01R\rnextPageToken\x88\x01\x01B\x0e\n" +
+	"\f_searched_toB\x12\n" +
+	"\x10_next_page_token\"\x9a\x01\n" +
 	"\x12WebhookReplayQuery\x12C\n" +
 	"\n" +
 	"deliveries\x18\x01 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x00R\n" +
@@ -6294,7 +6721,13 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tB\t\xca\xf3\x18\x05H\x80\x10x\x01R\tpageToken\"d\n" +
 	"\x15ReadDeliveriesRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
-	"\x05query\x18\x02 \x01(\v2\x1d.orch.v1.WebhookDeliveryQueryR\x05query\"V\n" +
+	"\x05query\x18\x02 \x01(\v2\x1d.orch.v1.WebhookDeliveryQueryR\x05query\"i\n" +
+	"\x17SearchDeliveriesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x126\n" +
+	"\x06search\x18\x02 \x01(\v2\x1e.orch.v1.WebhookDeliverySearchR\x06search\"o\n" +
+	"\x17DeleteDeliveriesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12<\n" +
+	"\bdeletion\x18\x02 \x01(\v2 .orch.v1.WebhookDeliveryDeletionR\bdeletion\"V\n" +
 	"\x13ReadDeliveryRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
 	"\vdelivery_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
@@ -6402,7 +6835,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x1fWEBHOOK_RENDERING_STAGE_REQUEST\x10\x03\x1a\v\xda\xf3\x18\arequest\x12.\n" +
 	"\x1eWEBHOOK_RENDERING_STAGE_FILTER\x10\x04\x1a\n" +
 	"\xda\xf3\x18\x06filter\x122\n" +
-	" WEBHOOK_RENDERING_STAGE_RESPONSE\x10\x05\x1a\f\xda\xf3\x18\bresponse2\xd7\x14\n" +
+	" WEBHOOK_RENDERING_STAGE_RESPONSE\x10\x05\x1a\f\xda\xf3\x18\bresponse2\xa0\x17\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -6420,7 +6853,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0eListDeliveries\x12\x1e.orch.v1.ListDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"?\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02'b\n" +
 	"deliveries\x12\x19/webhooks/{id}/deliveries\x12\x9f\x01\n" +
 	"\x0eReadDeliveries\x12\x1e.orch.v1.ReadDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"O\xe2\xf3\x18\x10\x18\x01\"\fsee_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
-	"deliveries\" /webhooks/{id}/deliveries/filter\x12\x89\x01\n" +
+	"deliveries\" /webhooks/{id}/deliveries/filter\x12\x9e\x01\n" +
+	"\x10SearchDeliveries\x12 .orch.v1.SearchDeliveriesRequest\x1a$.orch.v1.WebhookDeliverySearchResult\"B\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02*:\x06search\" /webhooks/{id}/deliveries/search\x12\xa5\x01\n" +
+	"\x10DeleteDeliveries\x12 .orch.v1.DeleteDeliveriesRequest\x1a&.orch.v1.WebhookDeliveryDeletionResult\"G\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02,:\bdeletion\" /webhooks/{id}/deliveries/delete\x12\x89\x01\n" +
 	"\fReadDelivery\x12\x1c.orch.v1.ReadDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"A\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02)\x12'/webhooks/{id}/deliveries/{delivery_id}\x12\xa0\x01\n" +
 	"\x13SummarizeDeliveries\x12#.orch.v1.SummarizeDeliveriesRequest\x1a\x1f.orch.v1.WebhookDeliverySummary\"C\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02+b\x06counts\"!/webhooks/{id}/deliveries/summary\x12\x8a\x01\n" +
 	"\x11ListWebhookIssues\x12!.orch.v1.ListWebhookIssuesRequest\x1a\x19.orch.v1.WebhookIssueList\"7\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02\x1fb\x06issues\"\x15/webhooks/{id}/issues\x12\xa1\x01\n" +
@@ -6444,98 +6879,104 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_orch_v1_webhooks_proto_goTypes = []any{
-	(WebhookHealthStatus)(0),            // 0: orch.v1.WebhookHealthStatus
-	(WebhookScheme)(0),                  // 1: orch.v1.WebhookScheme
-	(WebhookDigest)(0),                  // 2: orch.v1.WebhookDigest
-	(WebhookEncoding)(0),                // 3: orch.v1.WebhookEncoding
-	(WebhookDeduplication)(0),           // 4: orch.v1.WebhookDeduplication
-	(WebhookHandshake)(0),               // 5: orch.v1.WebhookHandshake
-	(WebhookUndefined)(0),               // 6: orch.v1.WebhookUndefined
-	(WebhookFilterError)(0),             // 7: orch.v1.WebhookFilterError
-	(WebhookMethod)(0),                  // 8: orch.v1.WebhookMethod
-	(WebhookSort)(0),                    // 9: orch.v1.WebhookSort
-	(WebhookDeliverySort)(0),            // 10: orch.v1.WebhookDeliverySort
-	(WebhookRenderingStage)(0),          // 11: orch.v1.WebhookRenderingStage
-	(*Webhook)(nil),                     // 12: orch.v1.Webhook
-	(*WebhookHealth)(nil),               // 13: orch.v1.WebhookHealth
-	(*WebhookWatch)(nil),                // 14: orch.v1.WebhookWatch
-	(*WebhookTrafficSource)(nil),        // 15: orch.v1.WebhookTrafficSource
-	(*WebhookTraffic)(nil),              // 16: orch.v1.WebhookTraffic
-	(*WebhookVerification)(nil),         // 17: orch.v1.WebhookVerification
-	(*WebhookVerificationInput)(nil),    // 18: orch.v1.WebhookVerificationInput
-	(*WebhookRateLimit)(nil),            // 19: orch.v1.WebhookRateLimit
-	(*WebhookResponse)(nil),             // 20: orch.v1.WebhookResponse
-	(*WebhookCreate)(nil),               // 21: orch.v1.WebhookCreate
-	(*WebhookReplace)(nil),              // 22: orch.v1.WebhookReplace
-	(*WebhookUpdate)(nil),               // 23: orch.v1.WebhookUpdate
-	(*WebhookList)(nil),                 // 24: orch.v1.WebhookList
-	(*WebhookFilter)(nil),               // 25: orch.v1.WebhookFilter
-	(*WebhookQuery)(nil),                // 26: orch.v1.WebhookQuery
-	(*WebhookCountQuery)(nil),           // 27: orch.v1.WebhookCountQuery
-	(*WebhookDefinition)(nil),           // 28: orch.v1.WebhookDefinition
-	(*AccountDefinition)(nil),           // 29: orch.v1.AccountDefinition
-	(*WebhookDelivery)(nil),             // 30: orch.v1.WebhookDelivery
-	(*WebhookRenderedResponse)(nil),     // 31: orch.v1.WebhookRenderedResponse
-	(*WebhookDeliveryBatch)(nil),        // 32: orch.v1.WebhookDeliveryBatch
-	(*WebhookDeliveryList)(nil),         // 33: orch.v1.WebhookDeliveryList
-	(*SummarizeDeliveriesRequest)(nil),  // 34: orch.v1.SummarizeDeliveriesRequest
-	(*WebhookDeliverySummary)(nil),      // 35: orch.v1.WebhookDeliverySummary
-	(*WebhookDeliveryCount)(nil),        // 36: orch.v1.WebhookDeliveryCount
-	(*ListWebhookIssuesRequest)(nil),    // 37: orch.v1.ListWebhookIssuesRequest
-	(*WebhookIssueList)(nil),            // 38: orch.v1.WebhookIssueList
-	(*WebhookIssue)(nil),                // 39: orch.v1.WebhookIssue
-	(*WebhookDeliveryStatusFilter)(nil), // 40: orch.v1.WebhookDeliveryStatusFilter
-	(*WebhookDeliveryTextFilter)(nil),   // 41: orch.v1.WebhookDeliveryTextFilter
-	(*WebhookDeliveryFilter)(nil),       // 42: orch.v1.WebhookDeliveryFilter
-	(*WebhookDeliveryQuery)(nil),        // 43: orch.v1.WebhookDeliveryQuery
-	(*WebhookReplayQuery)(nil),          // 44: orch.v1.WebhookReplayQuery
-	(*WebhookDraft)(nil),                // 45: orch.v1.WebhookDraft
-	(*WebhookDeliveryDraft)(nil),        // 46: orch.v1.WebhookDeliveryDraft
-	(*WebhookRendering)(nil),            // 47: orch.v1.WebhookRendering
-	(*WebhookRenderingError)(nil),       // 48: orch.v1.WebhookRenderingError
-	(*WebhookPreset)(nil),               // 49: orch.v1.WebhookPreset
-	(*WebhookPresetSample)(nil),         // 50: orch.v1.WebhookPresetSample
-	(*WebhookPresetList)(nil),           // 51: orch.v1.WebhookPresetList
-	(*ListWebhookPresetsRequest)(nil),   // 52: orch.v1.ListWebhookPresetsRequest
-	(*CreateWebhookRequest)(nil),        // 53: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),         // 54: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),         // 55: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),        // 56: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),          // 57: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),       // 58: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),        // 59: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),        // 60: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),        // 61: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),        // 62: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),       // 63: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),       // 64: orch.v1.ReadDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),         // 65: orch.v1.ReadDeliveryRequest
-	(*RenderDeliveryRequest)(nil),       // 66: orch.v1.RenderDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),       // 67: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),     // 68: orch.v1.ReplayDeliveriesRequest
-	nil,                                 // 69: orch.v1.WebhookResponse.HeadersEntry
-	nil,                                 // 70: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                 // 71: orch.v1.WebhookRenderedResponse.HeadersEntry
-	nil,                                 // 72: orch.v1.WebhookDraft.HeadersEntry
-	nil,                                 // 73: orch.v1.WebhookPresetSample.HeadersEntry
-	(*timestamppb.Timestamp)(nil),       // 74: google.protobuf.Timestamp
-	(Operator)(0),                       // 75: orch.v1.Operator
-	(*UuidFilter)(nil),                  // 76: orch.v1.UuidFilter
-	(*NameFilter)(nil),                  // 77: orch.v1.NameFilter
-	(*BoolFilter)(nil),                  // 78: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),          // 79: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                   // 80: orch.v1.PageLimit
-	(*StringList)(nil),                  // 81: orch.v1.StringList
-	(*TimeFilter)(nil),                  // 82: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),       // 83: google.protobuf.FieldMask
-	(*CountResponse)(nil),               // 84: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),               // 85: google.protobuf.Empty
+	(WebhookHealthStatus)(0),              // 0: orch.v1.WebhookHealthStatus
+	(WebhookScheme)(0),                    // 1: orch.v1.WebhookScheme
+	(WebhookDigest)(0),                    // 2: orch.v1.WebhookDigest
+	(WebhookEncoding)(0),                  // 3: orch.v1.WebhookEncoding
+	(WebhookDeduplication)(0),             // 4: orch.v1.WebhookDeduplication
+	(WebhookHandshake)(0),                 // 5: orch.v1.WebhookHandshake
+	(WebhookUndefined)(0),                 // 6: orch.v1.WebhookUndefined
+	(WebhookFilterError)(0),               // 7: orch.v1.WebhookFilterError
+	(WebhookMethod)(0),                    // 8: orch.v1.WebhookMethod
+	(WebhookSort)(0),                      // 9: orch.v1.WebhookSort
+	(WebhookDeliverySort)(0),              // 10: orch.v1.WebhookDeliverySort
+	(WebhookRenderingStage)(0),            // 11: orch.v1.WebhookRenderingStage
+	(*Webhook)(nil),                       // 12: orch.v1.Webhook
+	(*WebhookHealth)(nil),                 // 13: orch.v1.WebhookHealth
+	(*WebhookWatch)(nil),                  // 14: orch.v1.WebhookWatch
+	(*WebhookTrafficSource)(nil),          // 15: orch.v1.WebhookTrafficSource
+	(*WebhookTraffic)(nil),                // 16: orch.v1.WebhookTraffic
+	(*WebhookVerification)(nil),           // 17: orch.v1.WebhookVerification
+	(*WebhookVerificationInput)(nil),      // 18: orch.v1.WebhookVerificationInput
+	(*WebhookRateLimit)(nil),              // 19: orch.v1.WebhookRateLimit
+	(*WebhookResponse)(nil),               // 20: orch.v1.WebhookResponse
+	(*WebhookCreate)(nil),                 // 21: orch.v1.WebhookCreate
+	(*WebhookReplace)(nil),                // 22: orch.v1.WebhookReplace
+	(*WebhookUpdate)(nil),                 // 23: orch.v1.WebhookUpdate
+	(*WebhookList)(nil),                   // 24: orch.v1.WebhookList
+	(*WebhookFilter)(nil),                 // 25: orch.v1.WebhookFilter
+	(*WebhookQuery)(nil),                  // 26: orch.v1.WebhookQuery
+	(*WebhookCountQuery)(nil),             // 27: orch.v1.WebhookCountQuery
+	(*WebhookDefinition)(nil),             // 28: orch.v1.WebhookDefinition
+	(*AccountDefinition)(nil),             // 29: orch.v1.AccountDefinition
+	(*WebhookDelivery)(nil),               // 30: orch.v1.WebhookDelivery
+	(*WebhookRenderedResponse)(nil),       // 31: orch.v1.WebhookRenderedResponse
+	(*WebhookDeliveryBatch)(nil),          // 32: orch.v1.WebhookDeliveryBatch
+	(*WebhookDeliveryList)(nil),           // 33: orch.v1.WebhookDeliveryList
+	(*SummarizeDeliveriesRequest)(nil),    // 34: orch.v1.SummarizeDeliveriesRequest
+	(*WebhookDeliverySummary)(nil),        // 35: orch.v1.WebhookDeliverySummary
+	(*WebhookDeliveryCount)(nil),          // 36: orch.v1.WebhookDeliveryCount
+	(*ListWebhookIssuesRequest)(nil),      // 37: orch.v1.ListWebhookIssuesRequest
+	(*WebhookIssueList)(nil),              // 38: orch.v1.WebhookIssueList
+	(*WebhookIssue)(nil),                  // 39: orch.v1.WebhookIssue
+	(*WebhookDeliveryStatusFilter)(nil),   // 40: orch.v1.WebhookDeliveryStatusFilter
+	(*WebhookDeliveryTextFilter)(nil),     // 41: orch.v1.WebhookDeliveryTextFilter
+	(*WebhookDeliveryFilter)(nil),         // 42: orch.v1.WebhookDeliveryFilter
+	(*WebhookDeliveryQuery)(nil),          // 43: orch.v1.WebhookDeliveryQuery
+	(*WebhookDeliverySearch)(nil),         // 44: orch.v1.WebhookDeliverySearch
+	(*WebhookDeliverySearchResult)(nil),   // 45: orch.v1.WebhookDeliverySearchResult
+	(*WebhookDeliveryDeletion)(nil),       // 46: orch.v1.WebhookDeliveryDeletion
+	(*WebhookDeliveryDeletionResult)(nil), // 47: orch.v1.WebhookDeliveryDeletionResult
+	(*WebhookReplayQuery)(nil),            // 48: orch.v1.WebhookReplayQuery
+	(*WebhookDraft)(nil),                  // 49: orch.v1.WebhookDraft
+	(*WebhookDeliveryDraft)(nil),          // 50: orch.v1.WebhookDeliveryDraft
+	(*WebhookRendering)(nil),              // 51: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),         // 52: orch.v1.WebhookRenderingError
+	(*WebhookPreset)(nil),                 // 53: orch.v1.WebhookPreset
+	(*WebhookPresetSample)(nil),           // 54: orch.v1.WebhookPresetSample
+	(*WebhookPresetList)(nil),             // 55: orch.v1.WebhookPresetList
+	(*ListWebhookPresetsRequest)(nil),     // 56: orch.v1.ListWebhookPresetsRequest
+	(*CreateWebhookRequest)(nil),          // 57: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),           // 58: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),           // 59: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),          // 60: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),            // 61: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),         // 62: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),          // 63: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),          // 64: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),          // 65: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),          // 66: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),         // 67: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),         // 68: orch.v1.ReadDeliveriesRequest
+	(*SearchDeliveriesRequest)(nil),       // 69: orch.v1.SearchDeliveriesRequest
+	(*DeleteDeliveriesRequest)(nil),       // 70: orch.v1.DeleteDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),           // 71: orch.v1.ReadDeliveryRequest
+	(*RenderDeliveryRequest)(nil),         // 72: orch.v1.RenderDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),         // 73: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),       // 74: orch.v1.ReplayDeliveriesRequest
+	nil,                                   // 75: orch.v1.WebhookResponse.HeadersEntry
+	nil,                                   // 76: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                   // 77: orch.v1.WebhookRenderedResponse.HeadersEntry
+	nil,                                   // 78: orch.v1.WebhookDraft.HeadersEntry
+	nil,                                   // 79: orch.v1.WebhookPresetSample.HeadersEntry
+	(*timestamppb.Timestamp)(nil),         // 80: google.protobuf.Timestamp
+	(Operator)(0),                         // 81: orch.v1.Operator
+	(*UuidFilter)(nil),                    // 82: orch.v1.UuidFilter
+	(*NameFilter)(nil),                    // 83: orch.v1.NameFilter
+	(*BoolFilter)(nil),                    // 84: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),            // 85: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                     // 86: orch.v1.PageLimit
+	(*StringList)(nil),                    // 87: orch.v1.StringList
+	(*TimeFilter)(nil),                    // 88: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),         // 89: google.protobuf.FieldMask
+	(*CountResponse)(nil),                 // 90: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                 // 91: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	74,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	74,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	80,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	80,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
 	17,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
 	4,   // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
 	5,   // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
@@ -6546,24 +6987,24 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	7,   // 9: orch.v1.Webhook.filter_error:type_name -> orch.v1.WebhookFilterError
 	20,  // 10: orch.v1.Webhook.response:type_name -> orch.v1.WebhookResponse
 	0,   // 11: orch.v1.WebhookHealth.status:type_name -> orch.v1.WebhookHealthStatus
-	74,  // 12: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
-	74,  // 13: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
+	80,  // 12: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
+	80,  // 13: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
 	0,   // 14: orch.v1.WebhookWatch.status:type_name -> orch.v1.WebhookHealthStatus
-	74,  // 15: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
-	74,  // 16: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
-	74,  // 17: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
-	74,  // 18: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
+	80,  // 15: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
+	80,  // 16: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
+	80,  // 17: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
+	80,  // 18: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
 	15,  // 19: orch.v1.WebhookWatch.sources:type_name -> orch.v1.WebhookTrafficSource
-	74,  // 20: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
+	80,  // 20: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
 	15,  // 21: orch.v1.WebhookTraffic.source:type_name -> orch.v1.WebhookTrafficSource
-	74,  // 22: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
+	80,  // 22: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
 	1,   // 23: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
 	2,   // 24: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
 	3,   // 25: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
 	1,   // 26: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
 	2,   // 27: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
 	3,   // 28: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
-	69,  // 29: orch.v1.WebhookResponse.headers:type_name -> orch.v1.WebhookResponse.HeadersEntry
+	75,  // 29: orch.v1.WebhookResponse.headers:type_name -> orch.v1.WebhookResponse.HeadersEntry
 	18,  // 30: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
 	4,   // 31: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
 	5,   // 32: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
@@ -6589,14 +7030,14 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	7,   // 52: orch.v1.WebhookUpdate.filter_error:type_name -> orch.v1.WebhookFilterError
 	20,  // 53: orch.v1.WebhookUpdate.response:type_name -> orch.v1.WebhookResponse
 	12,  // 54: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	75,  // 55: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	76,  // 56: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	77,  // 57: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	78,  // 58: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	79,  // 59: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	81,  // 55: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	82,  // 56: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	83,  // 57: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	84,  // 58: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	85,  // 59: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
 	25,  // 60: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	9,   // 61: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	80,  // 62: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	86,  // 62: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
 	25,  // 63: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	17,  // 64: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
 	4,   // 65: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
@@ -6607,99 +7048,111 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	7,   // 70: orch.v1.WebhookDefinition.filter_error:type_name -> orch.v1.WebhookFilterError
 	20,  // 71: orch.v1.WebhookDefinition.response:type_name -> orch.v1.WebhookResponse
 	19,  // 72: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	74,  // 73: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	70,  // 74: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	80,  // 73: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	76,  // 74: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
 	31,  // 75: orch.v1.WebhookDelivery.response:type_name -> orch.v1.WebhookRenderedResponse
-	71,  // 76: orch.v1.WebhookRenderedResponse.headers:type_name -> orch.v1.WebhookRenderedResponse.HeadersEntry
-	48,  // 77: orch.v1.WebhookRenderedResponse.error:type_name -> orch.v1.WebhookRenderingError
+	77,  // 76: orch.v1.WebhookRenderedResponse.headers:type_name -> orch.v1.WebhookRenderedResponse.HeadersEntry
+	52,  // 77: orch.v1.WebhookRenderedResponse.error:type_name -> orch.v1.WebhookRenderingError
 	30,  // 78: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
 	16,  // 79: orch.v1.WebhookDeliveryBatch.traffic:type_name -> orch.v1.WebhookTraffic
 	30,  // 80: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
 	36,  // 81: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
-	74,  // 82: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
-	74,  // 83: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	80,  // 82: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	80,  // 83: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
 	39,  // 84: orch.v1.WebhookIssueList.issues:type_name -> orch.v1.WebhookIssue
-	74,  // 85: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
-	74,  // 86: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
-	81,  // 87: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
-	76,  // 88: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	80,  // 85: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
+	80,  // 86: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
+	87,  // 87: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
+	82,  // 88: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
 	40,  // 89: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	82,  // 90: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	78,  // 91: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	79,  // 92: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	88,  // 90: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	84,  // 91: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	85,  // 92: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
 	41,  // 93: orch.v1.WebhookDeliveryFilter.reason:type_name -> orch.v1.WebhookDeliveryTextFilter
 	41,  // 94: orch.v1.WebhookDeliveryFilter.remote_address:type_name -> orch.v1.WebhookDeliveryTextFilter
-	76,  // 95: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	82,  // 95: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
 	42,  // 96: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
 	10,  // 97: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	80,  // 98: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
-	42,  // 99: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	80,  // 100: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	72,  // 101: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
-	6,   // 102: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
-	48,  // 103: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
-	48,  // 104: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
-	31,  // 105: orch.v1.WebhookRendering.response:type_name -> orch.v1.WebhookRenderedResponse
-	11,  // 106: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	50,  // 107: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
-	73,  // 108: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
-	49,  // 109: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
-	21,  // 110: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	80,  // 111: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	26,  // 112: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	27,  // 113: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	22,  // 114: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	83,  // 115: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	23,  // 116: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	83,  // 117: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	45,  // 118: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	80,  // 119: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
-	43,  // 120: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	46,  // 121: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
-	44,  // 122: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	53,  // 123: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	54,  // 124: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	55,  // 125: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	56,  // 126: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	57,  // 127: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	58,  // 128: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	59,  // 129: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	60,  // 130: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	61,  // 131: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	52,  // 132: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
-	62,  // 133: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	63,  // 134: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	64,  // 135: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	65,  // 136: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	34,  // 137: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
-	37,  // 138: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
-	66,  // 139: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
-	67,  // 140: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	68,  // 141: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	12,  // 142: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	24,  // 143: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	24,  // 144: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	84,  // 145: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	12,  // 146: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	85,  // 147: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	85,  // 148: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	85,  // 149: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	12,  // 150: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	51,  // 151: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
-	47,  // 152: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	33,  // 153: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	33,  // 154: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	30,  // 155: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	35,  // 156: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
-	38,  // 157: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
-	47,  // 158: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
-	30,  // 159: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	33,  // 160: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	142, // [142:161] is the sub-list for method output_type
-	123, // [123:142] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	86,  // 98: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	42,  // 99: orch.v1.WebhookDeliverySearch.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	86,  // 100: orch.v1.WebhookDeliverySearch.limit:type_name -> orch.v1.PageLimit
+	30,  // 101: orch.v1.WebhookDeliverySearchResult.deliveries:type_name -> orch.v1.WebhookDelivery
+	80,  // 102: orch.v1.WebhookDeliverySearchResult.searched_to:type_name -> google.protobuf.Timestamp
+	42,  // 103: orch.v1.WebhookDeliveryDeletion.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	80,  // 104: orch.v1.WebhookDeliveryDeletionResult.searched_to:type_name -> google.protobuf.Timestamp
+	42,  // 105: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	86,  // 106: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	78,  // 107: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	6,   // 108: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
+	52,  // 109: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	52,  // 110: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
+	31,  // 111: orch.v1.WebhookRendering.response:type_name -> orch.v1.WebhookRenderedResponse
+	11,  // 112: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
+	54,  // 113: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
+	79,  // 114: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
+	53,  // 115: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
+	21,  // 116: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	86,  // 117: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	26,  // 118: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	27,  // 119: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	22,  // 120: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	89,  // 121: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	23,  // 122: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	89,  // 123: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	49,  // 124: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	86,  // 125: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	43,  // 126: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	44,  // 127: orch.v1.SearchDeliveriesRequest.search:type_name -> orch.v1.WebhookDeliverySearch
+	46,  // 128: orch.v1.DeleteDeliveriesRequest.deletion:type_name -> orch.v1.WebhookDeliveryDeletion
+	50,  // 129: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
+	48,  // 130: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	57,  // 131: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	58,  // 132: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	59,  // 133: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	60,  // 134: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	61,  // 135: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	62,  // 136: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	63,  // 137: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	64,  // 138: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	65,  // 139: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	56,  // 140: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
+	66,  // 141: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	67,  // 142: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	68,  // 143: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	69,  // 144: orch.v1.WebhookService.SearchDeliveries:input_type -> orch.v1.SearchDeliveriesRequest
+	70,  // 145: orch.v1.WebhookService.DeleteDeliveries:input_type -> orch.v1.DeleteDeliveriesRequest
+	71,  // 146: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	34,  // 147: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	37,  // 148: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
+	72,  // 149: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
+	73,  // 150: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	74,  // 151: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	12,  // 152: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	24,  // 153: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	24,  // 154: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	90,  // 155: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	12,  // 156: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	91,  // 157: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	91,  // 158: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	91,  // 159: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	12,  // 160: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	55,  // 161: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
+	51,  // 162: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	33,  // 163: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	33,  // 164: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	45,  // 165: orch.v1.WebhookService.SearchDeliveries:output_type -> orch.v1.WebhookDeliverySearchResult
+	47,  // 166: orch.v1.WebhookService.DeleteDeliveries:output_type -> orch.v1.WebhookDeliveryDeletionResult
+	30,  // 167: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	35,  // 168: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	38,  // 169: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
+	51,  // 170: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
+	30,  // 171: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	33,  // 172: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	152, // [152:173] is the sub-list for method output_type
+	131, // [131:152] is the sub-list for method input_type
+	131, // [131:131] is the sub-list for extension type_name
+	131, // [131:131] is the sub-list for extension extendee
+	0,   // [0:131] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -6737,14 +7190,18 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[34].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[35].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[36].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[42].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[37].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[38].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[39].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[40].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[46].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   62,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -35,6 +35,8 @@ const (
 	WebhookService_RenderWebhook_FullMethodName       = "/orch.v1.WebhookService/RenderWebhook"
 	WebhookService_ListDeliveries_FullMethodName      = "/orch.v1.WebhookService/ListDeliveries"
 	WebhookService_ReadDeliveries_FullMethodName      = "/orch.v1.WebhookService/ReadDeliveries"
+	WebhookService_SearchDeliveries_FullMethodName    = "/orch.v1.WebhookService/SearchDeliveries"
+	WebhookService_DeleteDeliveries_FullMethodName    = "/orch.v1.WebhookService/DeleteDeliveries"
 	WebhookService_ReadDelivery_FullMethodName        = "/orch.v1.WebhookService/ReadDelivery"
 	WebhookService_SummarizeDeliveries_FullMethodName = "/orch.v1.WebhookService/SummarizeDeliveries"
 	WebhookService_ListWebhookIssues_FullMethodName   = "/orch.v1.WebhookService/ListWebhookIssues"
@@ -76,6 +78,12 @@ type WebhookServiceClient interface {
 	ListDeliveries(ctx context.Context, in *ListDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
 	// Filter deliveries. Returns a page of the webhook's deliveries that match.
 	ReadDeliveries(ctx context.Context, in *ReadDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
+	// Search deliveries. Returns the webhook's matching deliveries whose request or outcome contains a text, newest first. One call reads
+	// a bounded part of the log; next_page_token continues the search.
+	SearchDeliveries(ctx context.Context, in *SearchDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliverySearchResult, error)
+	// Delete deliveries. Deletes matching deliveries from the webhook's log, with their requests, newest first. The events of the
+	// deliveries remain. One call reads a bounded part of the log; next_page_token continues the deletion.
+	DeleteDeliveries(ctx context.Context, in *DeleteDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryDeletionResult, error)
 	// Read a delivery. Returns the delivery with its recorded request, or 404.
 	ReadDelivery(ctx context.Context, in *ReadDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
 	// Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included
@@ -231,6 +239,26 @@ func (c *webhookServiceClient) ReadDeliveries(ctx context.Context, in *ReadDeliv
 	return out, nil
 }
 
+func (c *webhookServiceClient) SearchDeliveries(ctx context.Context, in *SearchDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliverySearchResult, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookDeliverySearchResult)
+	err := c.cc.Invoke(ctx, WebhookService_SearchDeliveries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) DeleteDeliveries(ctx context.Context, in *DeleteDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryDeletionResult, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookDeliveryDeletionResult)
+	err := c.cc.Invoke(ctx, WebhookService_DeleteDeliveries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *webhookServiceClient) ReadDelivery(ctx context.Context, in *ReadDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WebhookDelivery)
@@ -324,6 +352,12 @@ type WebhookServiceServer interface {
 	ListDeliveries(context.Context, *ListDeliveriesRequest) (*WebhookDeliveryList, error)
 	// Filter deliveries. Returns a page of the webhook's deliveries that match.
 	ReadDeliveries(context.Context, *ReadDeliveriesRequest) (*WebhookDeliveryList, error)
+	// Search deliveries. Returns the webhook's matching deliveries whose request or outcome contains a text, newest first. One call reads
+	// a bounded part of the log; next_page_token continues the search.
+	SearchDeliveries(context.Context, *SearchDeliveriesRequest) (*WebhookDeliverySearchResult, error)
+	// Delete deliveries. Deletes matching deliveries from the webhook's log, with their requests, newest first. The events of the
+	// deliveries remain. One call reads a bounded part of the log; next_page_token continues the deletion.
+	DeleteDeliveries(context.Context, *DeleteDeliveriesRequest) (*WebhookDeliveryDeletionResult, error)
 	// Read a delivery. Returns the delivery with its recorded request, or 404.
 	ReadDelivery(context.Context, *ReadDeliveryRequest) (*WebhookDelivery, error)
 	// Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included
@@ -387,6 +421,12 @@ func (UnimplementedWebhookServiceServer) ListDeliveries(context.Context, *ListDe
 }
 func (UnimplementedWebhookServiceServer) ReadDeliveries(context.Context, *ReadDeliveriesRequest) (*WebhookDeliveryList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadDeliveries not implemented")
+}
+func (UnimplementedWebhookServiceServer) SearchDeliveries(context.Context, *SearchDeliveriesRequest) (*WebhookDeliverySearchResult, error) {
+	return nil, status.Error(codes.Unimplemented, "method SearchDeliveries not implemented")
+}
+func (UnimplementedWebhookServiceServer) DeleteDeliveries(context.Context, *DeleteDeliveriesRequest) (*WebhookDeliveryDeletionResult, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteDeliveries not implemented")
 }
 func (UnimplementedWebhookServiceServer) ReadDelivery(context.Context, *ReadDeliveryRequest) (*WebhookDelivery, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadDelivery not implemented")
@@ -661,6 +701,42 @@ func _WebhookService_ReadDeliveries_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_SearchDeliveries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SearchDeliveriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).SearchDeliveries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_SearchDeliveries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).SearchDeliveries(ctx, req.(*SearchDeliveriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_DeleteDeliveries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteDeliveriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).DeleteDeliveries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_DeleteDeliveries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).DeleteDeliveries(ctx, req.(*DeleteDeliveriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WebhookService_ReadDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReadDeliveryRequest)
 	if err := dec(in); err != nil {
@@ -827,6 +903,14 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadDeliveries",
 			Handler:    _WebhookService_ReadDeliveries_Handler,
+		},
+		{
+			MethodName: "SearchDeliveries",
+			Handler:    _WebhookService_SearchDeliveries_Handler,
+		},
+		{
+			MethodName: "DeleteDeliveries",
+			Handler:    _WebhookService_DeleteDeliveries_Handler,
 		},
 		{
 			MethodName: "ReadDelivery",

@@ -50,6 +50,9 @@ func consoleCases() []pageCase {
 		{name: "webhook-bad-status", path: webhook + "?status=700", status: 400},
 		{name: "webhook-bad-reason", path: webhook + "?reason=weather", status: 400},
 		{name: "webhook-unknown", path: webhook, status: 404},
+		{name: "webhook-search", path: webhook + "?text=Ada+%3Cb%3E&reason=event", answers: console()},
+		{name: "webhook-search-delete", path: webhook + "?text=Ada+%3Cb%3E", answers: console(), form: url.Values{"action": {"deliveries-delete"}}},
+		{name: "webhook-search-deleted", path: webhook + "?text=Ada+%3Cb%3E", status: 303, answers: console(), form: url.Values{"action": {"deliveries-delete"}, "confirm": {"yes"}}},
 		{name: "webhook-rotate", path: webhook, answers: console(), form: url.Values{"action": {"webhook-rotate"}}},
 		{name: "webhook-edit", path: webhook + "/edit", answers: console()},
 		{name: "delivery", path: delivery, answers: console()},
@@ -166,7 +169,11 @@ func console() answers {
 		orchv1.WebhookService_ReadDeliveries_FullMethodName: &orchv1.WebhookDeliveryList{
 			Deliveries: []*orchv1.WebhookDelivery{failed, again, accepted, refused},
 		},
-		orchv1.WebhookService_ReadDelivery_FullMethodName: failed,
+		orchv1.WebhookService_SearchDeliveries_FullMethodName: &orchv1.WebhookDeliverySearchResult{
+			Deliveries: []*orchv1.WebhookDelivery{failed, again, accepted, refused}, Searched: 5000, SearchedTo: at(2 * time.Hour), NextPageToken: proto.String("token"),
+		},
+		orchv1.WebhookService_DeleteDeliveries_FullMethodName: &orchv1.WebhookDeliveryDeletionResult{Deleted: 4, Searched: 4},
+		orchv1.WebhookService_ReadDelivery_FullMethodName:     failed,
 		orchv1.WebhookService_SummarizeDeliveries_FullMethodName: &orchv1.WebhookDeliverySummary{Counts: []*orchv1.WebhookDeliveryCount{
 			{Status: 204, Count: 1200}, {Status: 400, Reason: proto.String("event"), Count: 2}, {Status: 401, Reason: proto.String("signature"), Count: 120},
 		}},

@@ -104,15 +104,15 @@ func TestReplayOfALongRange(t *testing.T) {
 	require.Len(t, slices.Compact(log.replayed), total)
 }
 
-// TestReplayPassesWhatDoesNotMatch continues behind 1,000 deliveries with another reason.
-func TestReplayPassesWhatDoesNotMatch(t *testing.T) {
+// TestReplayPassesEarlierReplays continues behind 1,000 deliveries that are replays.
+func TestReplayPassesEarlierReplays(t *testing.T) {
 	t.Parallel()
 	log := failures(1_430)
 	for _, d := range log.deliveries[:1_400] {
-		d.Reason = proto.String("template")
+		d.ReplayOf = proto.String(someID)
 	}
 	site := siteWith(t, &stub{answers: log.answers()}, nil)
-	path := "/webhooks/webhook/" + someID + "/replay?reason=event"
+	path := "/webhooks/webhook/" + someID + "/replay"
 	first := visit(t, site, path, nil).Body.String()
 	require.Contains(t, first, "The range continues.")
 	require.NotContains(t, first, "Finished")

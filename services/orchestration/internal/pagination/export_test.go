@@ -1,4 +1,7 @@
 package pagination
 
-// MaxPageBytes bounds a page.
-const MaxPageBytes = maxPageBytes
+// Bounds in bytes: of a page, and of the documents that a search reads.
+const (
+	MaxPageBytes     = maxPageBytes
+	MaxSearchedBytes = maxSearchedBytes
+)

@@ -137,17 +137,26 @@ func (w *pageBounds) visit(ctx context.Context, visit func(doc bson.Raw) error) 
 }
 
 // announce sets the response header with the token of the page behind a position.
-func (w *pageBounds) announce(ctx context.Context, last query.Position) (err error) {
+func (w *pageBounds) announce(ctx context.Context, last query.Position) error {
+	next, err := w.next(last)
+	if err != nil {
+		return err
+	}
+	return rpc.SetHeader(ctx, request.NextPageTokenHeader, next)
+}
+
+// next returns the token of the page behind a position.
+func (w *pageBounds) next(last query.Position) (text string, err error) {
 	next := token{binding: w.token.binding, after: last} // The token of this page belongs to the same list.
 	if !w.started {
 		if next.binding, err = bind(w.owner, w.page, w.filters, w.sort); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if w.numbered {
 		next.page = w.token.page + 1
 	}
-	return rpc.SetHeader(ctx, request.NextPageTokenHeader, next.String())
+	return next.String(), nil
 }
 
 func (w *pageBounds) read(ctx context.Context, visit func(doc bson.Raw) error) error {

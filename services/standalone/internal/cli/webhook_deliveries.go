@@ -78,7 +78,7 @@ type deliveryFilter struct {
 	reasons, senders []string
 }
 
-func newDeliveryFilter(cmd *cobra.Command, limit int) *deliveryFilter {
+func newDeliveryFilter(cmd *cobra.Command) *deliveryFilter {
 	f := &deliveryFilter{}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.failed, "failed", false, "deliveries that were refused or failed")
@@ -86,9 +86,15 @@ func newDeliveryFilter(cmd *cobra.Command, limit int) *deliveryFilter {
 	flags.StringVar(&f.status, "status", "", "deliveries with an HTTP status or a range of them, such as 401 or 400-499")
 	flags.StringSliceVar(&f.reasons, "reason", nil, "deliveries that ended for a reason: "+strings.Join(deliverylog.Reasons(), ", "))
 	flags.StringSliceVar(&f.senders, "from", nil, "deliveries of an address of a sender; several may be given")
-	flags.IntVar(&f.limit, "limit", limit, "the maximum number of deliveries, at most 200")
 	cmd.MarkFlagsMutuallyExclusive("failed", "status")
 	_ = cmd.RegisterFlagCompletionFunc("reason", cobra.FixedCompletions(deliverylog.Reasons(), cobra.ShellCompDirectiveNoFileComp))
+	return f
+}
+
+// newLimitedDeliveryFilter adds --limit.
+func newLimitedDeliveryFilter(cmd *cobra.Command, limit int) *deliveryFilter {
+	f := newDeliveryFilter(cmd)
+	cmd.Flags().IntVar(&f.limit, "limit", limit, "the maximum number of deliveries, at most 200")
 	return f
 }
 
@@ -132,11 +138,14 @@ func webhookDeliveriesCommand(c *connection) *cobra.Command {
 		Use:   "deliveries WEBHOOK [DELIVERY]",
 		Short: "Show what a webhook received last, or one delivery with its request",
 		Example: `  orch webhook deliveries pushes --reason signature --since 1h
+  orch webhook deliveries pushes --search ada@example.com --since 24h
   orch webhook deliveries pushes --failed --follow`,
 		Args: cobra.RangeArgs(1, 2),
 	}
-	filter := newDeliveryFilter(cmd, 20)
+	filter := newLimitedDeliveryFilter(cmd, 20)
+	text := searchFlag(cmd)
 	follow := cmd.Flags().BoolP("follow", "f", false, "show new deliveries as they arrive, until interrupted")
+	cmd.MarkFlagsMutuallyExclusive("search", "follow")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		criteria, err := filter.criteria()
 		if err != nil {
@@ -159,6 +168,13 @@ func webhookDeliveriesCommand(c *connection) *cobra.Command {
 				return err
 			}
 			return c.showDelivery(cmd, answer, w)
+		}
+		if *text != "" {
+			found, err := searchDeliveries(cmd.Context(), s, path, criteria, *text, filter.limit)
+			if err != nil {
+				return err
+			}
+			return showAll(c, cmd, found, deliveryHead, deliveryRow)
 		}
 		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/filter", map[string]any{"deliveries": criteria, "limit": filter.limit})
 		if err != nil {

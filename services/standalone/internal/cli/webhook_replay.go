@@ -20,7 +20,7 @@ not replayed with success since.`,
 		Example: "  orch webhook replay pushes --failed --since 24h",
 		Args:    cobra.MinimumNArgs(1),
 	}
-	filter := newDeliveryFilter(cmd, 200)
+	filter := newLimitedDeliveryFilter(cmd, 200)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && !filter.failed {
 			return fmt.Errorf("%w: name the deliveries, or give --failed", errArgument)

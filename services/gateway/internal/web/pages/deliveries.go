@@ -27,13 +27,14 @@ type empty = *emptypb.Empty
 type deliveryFilter struct {
 	Window param.Window
 	// Status is "all", "failed", "ok" or a number.
-	Status string
-	// Reasons are applied to what was read, because the API has no criterion for them.
+	Status  string
 	Reasons []string
 	// Replayed is "any", "no" or "yes".
 	Replayed string
-	Rows     int
-	Older    param.Position
+	// Text is what the request or its outcome contains; empty selects by the other criteria alone.
+	Text  string
+	Rows  int
+	Older param.Position
 }
 
 // deliveryReasons are the classes of refusals and failures; see WebhookDelivery.reason.
@@ -51,6 +52,7 @@ func readDeliveryFilter(r *page.Request, from string) deliveryFilter {
 		Status:   r.Word("status", deliveryStatuses...),
 		Reasons:  r.Words("reason", deliveryReasons...),
 		Replayed: r.Word("replayed", "any", "no", "yes"),
+		Text:     r.Text("text"),
 		Rows:     r.Rows(),
 		Older:    r.Older(),
 	}
@@ -58,7 +60,7 @@ func readDeliveryFilter(r *page.Request, from string) deliveryFilter {
 
 // any reports whether the filter leaves out deliveries of its window.
 func (f deliveryFilter) any() bool {
-	return f.Status != "all" || len(f.Reasons) > 0 || f.Replayed != "any"
+	return f.Status != "all" || len(f.Reasons) > 0 || f.Replayed != "any" || f.Text != ""
 }
 
 // criteria is the filter as the API has it, with an earliest and a latest time of arrival.
@@ -73,6 +75,9 @@ func (f deliveryFilter) criteria(after, before time.Time) apicall.JSON {
 	default:
 		criteria["status"] = apicall.JSON{"ge_": f.number(), "le_": f.number()}
 	}
+	if len(f.Reasons) > 0 {
+		criteria["reason"] = any_(f.Reasons)
+	}
 	if f.Replayed != "any" {
 		criteria["replayed_event_id"] = apicall.JSON{"is_null_": f.Replayed == "no"}
 	}
@@ -85,39 +90,47 @@ func (f deliveryFilter) number() int {
 	return n
 }
 
-// matches reports whether a delivery has one of the reasons.
-func (f deliveryFilter) matches(d *orchv1.WebhookDelivery) bool {
-	return len(f.Reasons) == 0 || slices.Contains(f.Reasons, d.GetReason())
-}
-
-// list is the question for the page's rows, newest first. Without reasons it asks for one row more than the page has.
-func (f deliveryFilter) list(webhook string) *apicall.Unary[*orchv1.WebhookDeliveryList] {
-	before, limit := f.Window.To, min(f.Rows+1, maxRead)
+// list searches the page's rows, newest first, and one row more, behind the rows at the position's time that earlier pages have.
+func (f deliveryFilter) list(webhook string) *apicall.Unary[*orchv1.WebhookDeliverySearchResult] {
+	before := f.Window.To
 	if !f.Older.First() && f.Older.Before.Before(before) {
 		before = f.Older.Before
 	}
-	if len(f.Reasons) > 0 {
-		limit = maxRead
-	}
-	return readDeliveries(webhook, apicall.JSON{"deliveries": f.criteria(f.Window.From, before), "limit": limit, "offset": f.Older.Skip})
+	in := apicall.ID(webhook)
+	in.Body = f.search(f.criteria(f.Window.From, before), apicall.JSON{"limit": min(f.Older.Skip+f.Rows+1, maxRead)})
+	return apicall.New[*orchv1.WebhookDeliverySearchResult](orchv1.WebhookService_SearchDeliveries_FullMethodName, in)
 }
 
-// page selects the rows from what list returned, and the position of older ones; the zero position means none.
-func (f deliveryFilter) page(read []*orchv1.WebhookDelivery) (rows []*orchv1.WebhookDelivery, older param.Position) {
-	var times []time.Time
-	for _, d := range read {
-		if len(rows) == f.Rows {
-			return rows, f.Older.After(times)
-		}
-		times = append(times, d.GetReceived().AsTime())
-		if f.matches(d) {
-			rows = append(rows, d)
-		}
+// search adds the criteria and the text to the body of a search or deletion.
+func (f deliveryFilter) search(criteria, body apicall.JSON) apicall.JSON {
+	body["deliveries"] = criteria
+	if f.Text != "" {
+		body["text"] = f.Text
 	}
-	if len(read) == maxRead {
+	return body
+}
+
+// page selects the rows from what list returned, and the position of older ones; the zero position means none. The rows may be fewer than
+// the page has although older ones match: the search has read its bound.
+func (f deliveryFilter) page(found *orchv1.WebhookDeliverySearchResult) (rows []*orchv1.WebhookDelivery, older param.Position) {
+	read := found.GetDeliveries()
+	rows = read[min(f.Older.Skip, len(read)):]
+	further := len(rows) > f.Rows
+	rows = rows[:min(f.Rows, len(rows))]
+	times := make([]time.Time, len(rows))
+	for i, d := range rows {
+		times[i] = d.GetReceived().AsTime()
+	}
+	switch last := found.GetSearchedTo().AsTime(); {
+	case further:
 		return rows, f.Older.After(times)
+	case found.GetSearchedTo() == nil:
+		return rows, param.Position{}
+	case len(times) > 0 && times[len(times)-1].Equal(last):
+		return rows, f.Older.After(times)
+	default:
+		return rows, param.Position{Before: last}
 	}
-	return rows, param.Position{}
 }
 
 // query is the filter as parameters of an address.
@@ -134,6 +147,9 @@ func (f deliveryFilter) query() url.Values {
 	}
 	if len(f.Reasons) > 0 {
 		query["reason"] = f.Reasons
+	}
+	if f.Text != "" {
+		query.Set("text", f.Text)
 	}
 	return query
 }

@@ -32,7 +32,9 @@ type webhookView struct {
 	Outcomes        []tile
 	Causes          []cause
 	Rows            []deliveryRow
-	Scanned         bool
+	Text            string
+	Searched        bool // The search ended at its bound, with fewer rows than the page has.
+	DeleteMatching  string
 	Older, Newest   string
 	Statuses        []choice
 	Reasons         []choice
@@ -55,7 +57,7 @@ type webhookView struct {
 // deliveriesFrom is the default window of deliveries.
 const deliveriesFrom = "-7d"
 
-var webhookCalls = []string{orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_ReadDeliveries_FullMethodName}
+var webhookCalls = []string{orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_ReadDeliveries_FullMethodName, orchv1.WebhookService_SearchDeliveries_FullMethodName}
 
 func webhookPage() page.Page {
 	return page.Page{
@@ -86,6 +88,7 @@ func webhookPage() page.Page {
 				Done: "The webhook is deleted.",
 				Do:   deleteWebhook,
 			},
+			{Name: "deliveries-delete", Calls: []string{orchv1.WebhookService_DeleteDeliveries_FullMethodName}, Done: "%d deliveries are deleted.", Do: deleteDeliveries},
 		},
 	}
 }
@@ -142,7 +145,7 @@ func showWebhook(r *page.Request) (page.View, error) {
 		MayManage: r.May(orchv1.WebhookService_UpdateWebhook_FullMethodName), MayReplay: r.May(replayCalls...),
 		Template: show.Code(w.GetTemplate(), show.Mark{}), Pairs: webhookPairs(r, w), Problems: problems(list, summary),
 		Statuses: f.statusChoices(), Reasons: f.reasonChoices(), Replays: f.replayedChoices(), Windows: windows(f.Window.Text),
-		Filtered: f.any(), ShowAddress: r.Here("address", "show"), ReplaySelection: r.To("webhooks", "webhook", id, "replay"),
+		Filtered: f.any(), Text: f.Text, ShowAddress: r.Here("address", "show"), ReplaySelection: r.To("webhooks", "webhook", id, "replay"),
 		EventsLink: r.To("events") + "?resource=" + r.Server.Vocabulary.CloudName("webhook", id),
 	}
 	v.Hidden = hiddenFields(r, "to", "n", "tz")
@@ -157,18 +160,22 @@ func showWebhook(r *page.Request) (page.View, error) {
 	recent := latest.Result().GetDeliveries()
 	v.Causes = causes(r, id, recent)
 	v.Ticks = deliveryTicks(r, id, recent[:min(len(recent), tickDeliveries)])
-	rows, older := f.page(list.Result().GetDeliveries())
+	rows, older := f.page(list.Result())
 	for _, d := range rows {
 		v.Rows = append(v.Rows, newDeliveryRow(r, d))
 	}
 	if !older.First() {
 		v.Older = r.Here("older", older.String())
-		v.Scanned = len(f.Reasons) > 0 && len(rows) < f.Rows
+		v.Searched = len(rows) < f.Rows
 	}
 	if !f.Older.First() {
 		v.Newest = r.Here()
 	}
 	query := f.query()
+	if f.any() && len(v.Rows) > 0 && r.May(orchv1.WebhookService_DeleteDeliveries_FullMethodName) {
+		v.DeleteMatching = r.Path() + "?" + query.Encode()
+	}
+	query.Del("text") // A replay has no search.
 	if f.Status == "all" {
 		query.Set("status", "failed")
 	}

@@ -1,0 +1,58 @@
+package webhooks
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// deletionBatch is the number of deliveries that one call deletes at most.
+const deletionBatch = 1000
+
+// DeleteDeliveries deletes deliveries from the log of a webhook, such as those with the data of a person. The audit event is stored
+// before the first deletion, so each deletion has one, also after a crash.
+func (s *Service) DeleteDeliveries(ctx context.Context, r *orchv1.DeleteDeliveriesRequest) (*orchv1.WebhookDeliveryDeletionResult, error) {
+	info, w, err := s.owned(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	deletion := r.GetDeletion()
+	found, err := s.search(ctx, r.GetId(), deletion.GetDeliveries(), deletion, deletion.GetPageToken(), deletionBatch, deletion.Text)
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Results) > 0 {
+		ids := make(bson.A, len(found.Results))
+		for i, d := range found.Results {
+			id, err := resourceid.Parse(d.GetId())
+			if err != nil {
+				return nil, err
+			}
+			ids[i] = store.Binary(id)
+		}
+		webhook, err := resourceid.Parse(w.GetId())
+		if err != nil {
+			return nil, err
+		}
+		_, err = s.webhooks.Mutate(ctx, info.Workspace, webhook, func(current *orchv1.Webhook, _ int64) (*store.Change[*orchv1.Webhook], error) {
+			audited, err := s.audited(info, info.Workspace, current, "deliveries-deleted")
+			return &store.Change[*orchv1.Webhook]{Message: current, Quiet: true, Effects: []store.Effect{audited}}, err
+		})
+		if err != nil {
+			return nil, translate(err)
+		}
+		s.flush.Flush(ctx, query.Webhook, info.Workspace, webhook)
+		chosen := append(deliveriesOf(webhook), bson.E{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}})
+		if err := s.deliveries.DeleteMany(ctx, info.Workspace, chosen); err != nil {
+			return nil, err
+		}
+	}
+	result := &orchv1.WebhookDeliveryDeletionResult{Deleted: int64(len(found.Results)), Searched: found.Searched}
+	result.SearchedTo, result.NextPageToken = progress(found)
+	return result, nil
+}
