@@ -2845,6 +2845,8 @@ func Of(fullName string) string {
 		return "Infrastructure settings that override the deployment's; null for none."
 	case "orch.v1.FlowRun.labels":
 		return "Labels with string, number or Boolean values."
+	case "orch.v1.FlowRun.lateness_limit":
+		return "Longest delay of the first start in seconds, from its labels and job variables; unset for any delay."
 	case "orch.v1.FlowRun.name":
 		return "Name of the flow run; the server generates one when absent."
 	case "orch.v1.FlowRun.next_scheduled_start_time":
@@ -2865,6 +2867,8 @@ func Of(fullName string) string {
 		return "Generation of the deployment's schedules that created the run; unset for other runs."
 	case "orch.v1.FlowRun.sort_start":
 		return "Sort key of lists: the start, or the expected start before it."
+	case "orch.v1.FlowRun.start_deadline":
+		return "Time by which the scheduled run has to start for the first time; unset for any time."
 	case "orch.v1.FlowRun.start_time":
 		return "Time of the first RUNNING state, in UTC; null before it."
 	case "orch.v1.FlowRun.state":

@@ -338,7 +338,11 @@ type FlowRun struct {
 	// Points by which the run comes before others, from its labels and job variables; unset for none.
 	Priority *int64 `protobuf:"varint,45,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	// Time that orders the run among the waiting runs of its deployment: the expected start, brought forward by the priority.
-	Rank          *timestamppb.Timestamp `protobuf:"bytes,46,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
+	Rank *timestamppb.Timestamp `protobuf:"bytes,46,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
+	// Longest delay of the first start in seconds, from its labels and job variables; unset for any delay.
+	LatenessLimit *int64 `protobuf:"varint,47,opt,name=lateness_limit,json=latenessLimit,proto3,oneof" json:"lateness_limit,omitempty"`
+	// Time by which the scheduled run has to start for the first time; unset for any time.
+	StartDeadline *timestamppb.Timestamp `protobuf:"bytes,48,opt,name=start_deadline,json=startDeadline,proto3,oneof" json:"start_deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -663,6 +667,20 @@ func (x *FlowRun) GetPriority() int64 {
 func (x *FlowRun) GetRank() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Rank
+	}
+	return nil
+}
+
+func (x *FlowRun) GetLatenessLimit() int64 {
+	if x != nil && x.LatenessLimit != nil {
+		return *x.LatenessLimit
+	}
+	return 0
+}
+
+func (x *FlowRun) GetStartDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartDeadline
 	}
 	return nil
 }
@@ -2827,7 +2845,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\f_retry_delayB\r\n" +
 	"\v_pause_keysB\v\n" +
 	"\t_resumingB\r\n" +
-	"\v_retry_type\"\xac\x16\n" +
+	"\v_retry_type\"\xd8\x17\n" +
 	"\aFlowRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2880,7 +2898,9 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x16rejected_transition_id\x18' \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x19R\x14rejectedTransitionId\x88\x01\x01\x12/\n" +
 	"\fattempt_lost\x18( \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01H\x1aR\vattemptLost\x88\x01\x01\x12(\n" +
 	"\bpriority\x18- \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x1bR\bpriority\x88\x01\x01\x12<\n" +
-	"\x04rank\x18. \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x1cR\x04rank\x88\x01\x01\x1aJ\n" +
+	"\x04rank\x18. \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x1cR\x04rank\x88\x01\x01\x123\n" +
+	"\x0elateness_limit\x18/ \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x1dR\rlatenessLimit\x88\x01\x01\x12O\n" +
+	"\x0estart_deadline\x180 \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x1eR\rstartDeadline\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x15\xd2\xf3\x18\x11:\x0fFlowRunResponseB\n" +
@@ -2914,7 +2934,9 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x17_rejected_transition_idB\x0f\n" +
 	"\r_attempt_lostB\v\n" +
 	"\t_priorityB\a\n" +
-	"\x05_rank\"\xeb\a\n" +
+	"\x05_rankB\x11\n" +
+	"\x0f_lateness_limitB\x11\n" +
+	"\x0f_start_deadline\"\xeb\a\n" +
 	"\rFlowRunCreate\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12/\n" +
@@ -3277,105 +3299,106 @@ var file_orch_v1_flow_runs_proto_depIdxs = []int32{
 	41, // 12: orch.v1.FlowRun.state:type_name -> orch.v1.State
 	38, // 13: orch.v1.FlowRun.sort_start:type_name -> google.protobuf.Timestamp
 	38, // 14: orch.v1.FlowRun.rank:type_name -> google.protobuf.Timestamp
-	2,  // 15: orch.v1.FlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	42, // 16: orch.v1.FlowRunCreate.labels:type_name -> orch.v1.Labels
-	43, // 17: orch.v1.FlowRunCreate.state:type_name -> orch.v1.StateCreate
-	2,  // 18: orch.v1.FlowRunUpdate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	3,  // 19: orch.v1.FlowRunList.flow_runs:type_name -> orch.v1.FlowRun
-	44, // 20: orch.v1.FlowRunQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 21: orch.v1.FlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 22: orch.v1.FlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 23: orch.v1.FlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 24: orch.v1.FlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 25: orch.v1.FlowRunQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	1,  // 26: orch.v1.FlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
-	50, // 27: orch.v1.FlowRunQuery.limit:type_name -> orch.v1.PageLimit
-	44, // 28: orch.v1.FlowRunCountQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 29: orch.v1.FlowRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 30: orch.v1.FlowRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 31: orch.v1.FlowRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 32: orch.v1.FlowRunCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 33: orch.v1.FlowRunCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	43, // 34: orch.v1.FlowRunTransition.state:type_name -> orch.v1.StateCreate
-	44, // 35: orch.v1.FlowRunPageQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 36: orch.v1.FlowRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 37: orch.v1.FlowRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 38: orch.v1.FlowRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 39: orch.v1.FlowRunPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 40: orch.v1.FlowRunPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	1,  // 41: orch.v1.FlowRunPageQuery.sort:type_name -> orch.v1.FlowRunSort
-	50, // 42: orch.v1.FlowRunPageQuery.limit:type_name -> orch.v1.PageLimit
-	3,  // 43: orch.v1.FlowRunPage.results:type_name -> orch.v1.FlowRun
-	44, // 44: orch.v1.FlowRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 45: orch.v1.FlowRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 46: orch.v1.FlowRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 47: orch.v1.FlowRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 48: orch.v1.FlowRunHistoryQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 49: orch.v1.FlowRunHistoryQuery.work_queues:type_name -> orch.v1.WorkQueueFilter
-	38, // 50: orch.v1.FlowRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
-	38, // 51: orch.v1.FlowRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
-	44, // 52: orch.v1.FlowRunLatenessQuery.flows:type_name -> orch.v1.FlowFilter
-	45, // 53: orch.v1.FlowRunLatenessQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	46, // 54: orch.v1.FlowRunLatenessQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	47, // 55: orch.v1.FlowRunLatenessQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 56: orch.v1.FlowRunLatenessQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	49, // 57: orch.v1.FlowRunLatenessQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	45, // 58: orch.v1.FlowRunBulkDeletion.flow_runs:type_name -> orch.v1.FlowRunFilter
-	45, // 59: orch.v1.FlowRunBulkTransition.flow_runs:type_name -> orch.v1.FlowRunFilter
-	43, // 60: orch.v1.FlowRunBulkTransition.state:type_name -> orch.v1.StateCreate
-	20, // 61: orch.v1.FlowRunBulkSetStateResponse.results:type_name -> orch.v1.FlowRunOrchestrationResult
-	51, // 62: orch.v1.FlowRunOrchestrationResult.status:type_name -> orch.v1.SetStateStatus
-	41, // 63: orch.v1.FlowRunOrchestrationResult.state:type_name -> orch.v1.State
-	52, // 64: orch.v1.FlowRunOrchestrationResult.details:type_name -> orch.v1.TransitionDetails
-	4,  // 65: orch.v1.CreateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunCreate
-	7,  // 66: orch.v1.ReadFlowRunsRequest.query:type_name -> orch.v1.FlowRunQuery
-	8,  // 67: orch.v1.CountFlowRunsRequest.query:type_name -> orch.v1.FlowRunCountQuery
-	9,  // 68: orch.v1.SetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunTransition
-	5,  // 69: orch.v1.UpdateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunUpdate
-	53, // 70: orch.v1.UpdateFlowRunRequest.update_mask:type_name -> google.protobuf.FieldMask
-	50, // 71: orch.v1.ListFlowRunsRequest.limit:type_name -> orch.v1.PageLimit
-	10, // 72: orch.v1.PaginateFlowRunsRequest.query:type_name -> orch.v1.FlowRunPageQuery
-	12, // 73: orch.v1.ReadFlowRunHistoryRequest.query:type_name -> orch.v1.FlowRunHistoryQuery
-	13, // 74: orch.v1.AverageFlowRunLatenessRequest.query:type_name -> orch.v1.FlowRunLatenessQuery
-	15, // 75: orch.v1.ResumeFlowRunRequest.resumption:type_name -> orch.v1.FlowRunResumption
-	16, // 76: orch.v1.BulkDeleteFlowRunsRequest.query:type_name -> orch.v1.FlowRunBulkDeletion
-	18, // 77: orch.v1.BulkSetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunBulkTransition
-	54, // 78: orch.v1.FlowRun.LabelsEntry.value:type_name -> orch.v1.Scalar
-	21, // 79: orch.v1.FlowRunService.CreateFlowRun:input_type -> orch.v1.CreateFlowRunRequest
-	22, // 80: orch.v1.FlowRunService.ReadFlowRun:input_type -> orch.v1.ReadFlowRunRequest
-	23, // 81: orch.v1.FlowRunService.ReadFlowRuns:input_type -> orch.v1.ReadFlowRunsRequest
-	24, // 82: orch.v1.FlowRunService.CountFlowRuns:input_type -> orch.v1.CountFlowRunsRequest
-	25, // 83: orch.v1.FlowRunService.SetFlowRunState:input_type -> orch.v1.SetFlowRunStateRequest
-	26, // 84: orch.v1.FlowRunService.UpdateFlowRun:input_type -> orch.v1.UpdateFlowRunRequest
-	28, // 85: orch.v1.FlowRunService.ListFlowRuns:input_type -> orch.v1.ListFlowRunsRequest
-	29, // 86: orch.v1.FlowRunService.PaginateFlowRuns:input_type -> orch.v1.PaginateFlowRunsRequest
-	30, // 87: orch.v1.FlowRunService.ReadFlowRunHistory:input_type -> orch.v1.ReadFlowRunHistoryRequest
-	31, // 88: orch.v1.FlowRunService.AverageFlowRunLateness:input_type -> orch.v1.AverageFlowRunLatenessRequest
-	32, // 89: orch.v1.FlowRunService.ResumeFlowRun:input_type -> orch.v1.ResumeFlowRunRequest
-	33, // 90: orch.v1.FlowRunService.UpdateFlowRunLabels:input_type -> orch.v1.UpdateFlowRunLabelsRequest
-	34, // 91: orch.v1.FlowRunService.BulkDeleteFlowRuns:input_type -> orch.v1.BulkDeleteFlowRunsRequest
-	35, // 92: orch.v1.FlowRunService.BulkSetFlowRunState:input_type -> orch.v1.BulkSetFlowRunStateRequest
-	27, // 93: orch.v1.FlowRunService.DeleteFlowRun:input_type -> orch.v1.DeleteFlowRunRequest
-	3,  // 94: orch.v1.FlowRunService.CreateFlowRun:output_type -> orch.v1.FlowRun
-	3,  // 95: orch.v1.FlowRunService.ReadFlowRun:output_type -> orch.v1.FlowRun
-	6,  // 96: orch.v1.FlowRunService.ReadFlowRuns:output_type -> orch.v1.FlowRunList
-	55, // 97: orch.v1.FlowRunService.CountFlowRuns:output_type -> orch.v1.CountResponse
-	56, // 98: orch.v1.FlowRunService.SetFlowRunState:output_type -> orch.v1.OrchestrationResult
-	57, // 99: orch.v1.FlowRunService.UpdateFlowRun:output_type -> google.protobuf.Empty
-	6,  // 100: orch.v1.FlowRunService.ListFlowRuns:output_type -> orch.v1.FlowRunList
-	11, // 101: orch.v1.FlowRunService.PaginateFlowRuns:output_type -> orch.v1.FlowRunPage
-	58, // 102: orch.v1.FlowRunService.ReadFlowRunHistory:output_type -> orch.v1.HistoryList
-	14, // 103: orch.v1.FlowRunService.AverageFlowRunLateness:output_type -> orch.v1.Lateness
-	56, // 104: orch.v1.FlowRunService.ResumeFlowRun:output_type -> orch.v1.OrchestrationResult
-	57, // 105: orch.v1.FlowRunService.UpdateFlowRunLabels:output_type -> google.protobuf.Empty
-	17, // 106: orch.v1.FlowRunService.BulkDeleteFlowRuns:output_type -> orch.v1.FlowRunBulkDeleteResponse
-	19, // 107: orch.v1.FlowRunService.BulkSetFlowRunState:output_type -> orch.v1.FlowRunBulkSetStateResponse
-	57, // 108: orch.v1.FlowRunService.DeleteFlowRun:output_type -> google.protobuf.Empty
-	94, // [94:109] is the sub-list for method output_type
-	79, // [79:94] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	38, // 15: orch.v1.FlowRun.start_deadline:type_name -> google.protobuf.Timestamp
+	2,  // 16: orch.v1.FlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
+	42, // 17: orch.v1.FlowRunCreate.labels:type_name -> orch.v1.Labels
+	43, // 18: orch.v1.FlowRunCreate.state:type_name -> orch.v1.StateCreate
+	2,  // 19: orch.v1.FlowRunUpdate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
+	3,  // 20: orch.v1.FlowRunList.flow_runs:type_name -> orch.v1.FlowRun
+	44, // 21: orch.v1.FlowRunQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 22: orch.v1.FlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 23: orch.v1.FlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 24: orch.v1.FlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 25: orch.v1.FlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 26: orch.v1.FlowRunQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	1,  // 27: orch.v1.FlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
+	50, // 28: orch.v1.FlowRunQuery.limit:type_name -> orch.v1.PageLimit
+	44, // 29: orch.v1.FlowRunCountQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 30: orch.v1.FlowRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 31: orch.v1.FlowRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 32: orch.v1.FlowRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 33: orch.v1.FlowRunCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 34: orch.v1.FlowRunCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	43, // 35: orch.v1.FlowRunTransition.state:type_name -> orch.v1.StateCreate
+	44, // 36: orch.v1.FlowRunPageQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 37: orch.v1.FlowRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 38: orch.v1.FlowRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 39: orch.v1.FlowRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 40: orch.v1.FlowRunPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 41: orch.v1.FlowRunPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	1,  // 42: orch.v1.FlowRunPageQuery.sort:type_name -> orch.v1.FlowRunSort
+	50, // 43: orch.v1.FlowRunPageQuery.limit:type_name -> orch.v1.PageLimit
+	3,  // 44: orch.v1.FlowRunPage.results:type_name -> orch.v1.FlowRun
+	44, // 45: orch.v1.FlowRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 46: orch.v1.FlowRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 47: orch.v1.FlowRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 48: orch.v1.FlowRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 49: orch.v1.FlowRunHistoryQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 50: orch.v1.FlowRunHistoryQuery.work_queues:type_name -> orch.v1.WorkQueueFilter
+	38, // 51: orch.v1.FlowRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
+	38, // 52: orch.v1.FlowRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
+	44, // 53: orch.v1.FlowRunLatenessQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 54: orch.v1.FlowRunLatenessQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 55: orch.v1.FlowRunLatenessQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 56: orch.v1.FlowRunLatenessQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 57: orch.v1.FlowRunLatenessQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 58: orch.v1.FlowRunLatenessQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	45, // 59: orch.v1.FlowRunBulkDeletion.flow_runs:type_name -> orch.v1.FlowRunFilter
+	45, // 60: orch.v1.FlowRunBulkTransition.flow_runs:type_name -> orch.v1.FlowRunFilter
+	43, // 61: orch.v1.FlowRunBulkTransition.state:type_name -> orch.v1.StateCreate
+	20, // 62: orch.v1.FlowRunBulkSetStateResponse.results:type_name -> orch.v1.FlowRunOrchestrationResult
+	51, // 63: orch.v1.FlowRunOrchestrationResult.status:type_name -> orch.v1.SetStateStatus
+	41, // 64: orch.v1.FlowRunOrchestrationResult.state:type_name -> orch.v1.State
+	52, // 65: orch.v1.FlowRunOrchestrationResult.details:type_name -> orch.v1.TransitionDetails
+	4,  // 66: orch.v1.CreateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunCreate
+	7,  // 67: orch.v1.ReadFlowRunsRequest.query:type_name -> orch.v1.FlowRunQuery
+	8,  // 68: orch.v1.CountFlowRunsRequest.query:type_name -> orch.v1.FlowRunCountQuery
+	9,  // 69: orch.v1.SetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunTransition
+	5,  // 70: orch.v1.UpdateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunUpdate
+	53, // 71: orch.v1.UpdateFlowRunRequest.update_mask:type_name -> google.protobuf.FieldMask
+	50, // 72: orch.v1.ListFlowRunsRequest.limit:type_name -> orch.v1.PageLimit
+	10, // 73: orch.v1.PaginateFlowRunsRequest.query:type_name -> orch.v1.FlowRunPageQuery
+	12, // 74: orch.v1.ReadFlowRunHistoryRequest.query:type_name -> orch.v1.FlowRunHistoryQuery
+	13, // 75: orch.v1.AverageFlowRunLatenessRequest.query:type_name -> orch.v1.FlowRunLatenessQuery
+	15, // 76: orch.v1.ResumeFlowRunRequest.resumption:type_name -> orch.v1.FlowRunResumption
+	16, // 77: orch.v1.BulkDeleteFlowRunsRequest.query:type_name -> orch.v1.FlowRunBulkDeletion
+	18, // 78: orch.v1.BulkSetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunBulkTransition
+	54, // 79: orch.v1.FlowRun.LabelsEntry.value:type_name -> orch.v1.Scalar
+	21, // 80: orch.v1.FlowRunService.CreateFlowRun:input_type -> orch.v1.CreateFlowRunRequest
+	22, // 81: orch.v1.FlowRunService.ReadFlowRun:input_type -> orch.v1.ReadFlowRunRequest
+	23, // 82: orch.v1.FlowRunService.ReadFlowRuns:input_type -> orch.v1.ReadFlowRunsRequest
+	24, // 83: orch.v1.FlowRunService.CountFlowRuns:input_type -> orch.v1.CountFlowRunsRequest
+	25, // 84: orch.v1.FlowRunService.SetFlowRunState:input_type -> orch.v1.SetFlowRunStateRequest
+	26, // 85: orch.v1.FlowRunService.UpdateFlowRun:input_type -> orch.v1.UpdateFlowRunRequest
+	28, // 86: orch.v1.FlowRunService.ListFlowRuns:input_type -> orch.v1.ListFlowRunsRequest
+	29, // 87: orch.v1.FlowRunService.PaginateFlowRuns:input_type -> orch.v1.PaginateFlowRunsRequest
+	30, // 88: orch.v1.FlowRunService.ReadFlowRunHistory:input_type -> orch.v1.ReadFlowRunHistoryRequest
+	31, // 89: orch.v1.FlowRunService.AverageFlowRunLateness:input_type -> orch.v1.AverageFlowRunLatenessRequest
+	32, // 90: orch.v1.FlowRunService.ResumeFlowRun:input_type -> orch.v1.ResumeFlowRunRequest
+	33, // 91: orch.v1.FlowRunService.UpdateFlowRunLabels:input_type -> orch.v1.UpdateFlowRunLabelsRequest
+	34, // 92: orch.v1.FlowRunService.BulkDeleteFlowRuns:input_type -> orch.v1.BulkDeleteFlowRunsRequest
+	35, // 93: orch.v1.FlowRunService.BulkSetFlowRunState:input_type -> orch.v1.BulkSetFlowRunStateRequest
+	27, // 94: orch.v1.FlowRunService.DeleteFlowRun:input_type -> orch.v1.DeleteFlowRunRequest
+	3,  // 95: orch.v1.FlowRunService.CreateFlowRun:output_type -> orch.v1.FlowRun
+	3,  // 96: orch.v1.FlowRunService.ReadFlowRun:output_type -> orch.v1.FlowRun
+	6,  // 97: orch.v1.FlowRunService.ReadFlowRuns:output_type -> orch.v1.FlowRunList
+	55, // 98: orch.v1.FlowRunService.CountFlowRuns:output_type -> orch.v1.CountResponse
+	56, // 99: orch.v1.FlowRunService.SetFlowRunState:output_type -> orch.v1.OrchestrationResult
+	57, // 100: orch.v1.FlowRunService.UpdateFlowRun:output_type -> google.protobuf.Empty
+	6,  // 101: orch.v1.FlowRunService.ListFlowRuns:output_type -> orch.v1.FlowRunList
+	11, // 102: orch.v1.FlowRunService.PaginateFlowRuns:output_type -> orch.v1.FlowRunPage
+	58, // 103: orch.v1.FlowRunService.ReadFlowRunHistory:output_type -> orch.v1.HistoryList
+	14, // 104: orch.v1.FlowRunService.AverageFlowRunLateness:output_type -> orch.v1.Lateness
+	56, // 105: orch.v1.FlowRunService.ResumeFlowRun:output_type -> orch.v1.OrchestrationResult
+	57, // 106: orch.v1.FlowRunService.UpdateFlowRunLabels:output_type -> google.protobuf.Empty
+	17, // 107: orch.v1.FlowRunService.BulkDeleteFlowRuns:output_type -> orch.v1.FlowRunBulkDeleteResponse
+	19, // 108: orch.v1.FlowRunService.BulkSetFlowRunState:output_type -> orch.v1.FlowRunBulkSetStateResponse
+	57, // 109: orch.v1.FlowRunService.DeleteFlowRun:output_type -> google.protobuf.Empty
+	95, // [95:110] is the sub-list for method output_type
+	80, // [80:95] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_flow_runs_proto_init() }

@@ -2,16 +2,15 @@ package flowruns
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 )
-
-// lateAfter is how long after its time a run may start and not be called late.
-const lateAfter = 15 * time.Second
 
 // Names of states of scheduled runs: as they are made, and when nobody took them in time.
 const (
@@ -27,6 +26,14 @@ func lateSweep() *sweep {
 	}
 }
 
+// deadlineSweep visits the runs that should have started by a deadline, the earliest deadline first.
+func deadlineSweep() *sweep {
+	return &sweep{
+		field: "start_deadline", policy: rules.MinimalFlowPolicy,
+		value: func(run *orchv1.FlowRun) time.Time { return run.GetStartDeadline().AsTime() },
+	}
+}
+
 // stateSweep visits runs in the order of their states' times.
 func stateSweep() *sweep {
 	return &sweep{
@@ -35,10 +42,19 @@ func stateSweep() *sweep {
 	}
 }
 
-// MarkLate marks the runs that should have started by now and did not, and returns how many. They keep their time. A pass
-// ends before its deadline; the next one goes on with those that are left.
-func (s *Service) MarkLate(ctx context.Context) (marked int, err error) {
-	before := s.runs.Store().Now().Add(-lateAfter)
+// MarkLate skips the runs that have not started by their deadlines, marks the other late ones, and returns how many. Those keep their
+// time. A pass ends before its deadline; the next one goes on with those that are left.
+func (s *Service) MarkLate(ctx context.Context) (changed int, err error) {
+	now := s.runs.Store().Now()
+	skipped, err := s.deadlines.pass(ctx, s, bson.D{
+		{Key: "start_deadline", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}},
+	}, proposing(func(current *orchv1.FlowRun) *orchv1.StateCreate { return rules.Skipped(current, now) }))
+	marked, failure := s.markLate(ctx, now.Add(-runorder.LateAfter))
+	return skipped + marked, errors.Join(err, failure)
+}
+
+// markLate marks the runs that should have started before a time.
+func (s *Service) markLate(ctx context.Context, before time.Time) (int, error) {
 	return s.late.pass(ctx, s, bson.D{
 		{Key: "state.name", Value: nameScheduled},
 		{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},

@@ -30,6 +30,7 @@ type origin struct{ deployment, pool, queue string }
 // runMetrics counts the states of flow runs that this process writes, and measures how long runs wait.
 type runMetrics struct {
 	states   *prometheus.CounterVec
+	skipped  *prometheus.CounterVec
 	lateness *prometheus.HistogramVec
 	waiting  *prometheus.HistogramVec
 
@@ -47,8 +48,11 @@ func newRunMetrics(registry prometheus.Registerer) *runMetrics {
 		states: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "orch_flow_run_states_total", Help: "States of flow runs that this process wrote, by type.",
 		}, append([]string{"state"}, labels...))),
+		skipped: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "orch_flow_runs_skipped_total", Help: "Flow runs that were skipped because they had not started by their deadlines.",
+		}, labels)),
 		lateness: telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "orch_flow_run_lateness_seconds", Help: "Time from the expected start of a flow run to its first RUNNING state.", Buckets: waitBuckets,
+			Name: "orch_flow_run_lateness_seconds", Help: "Time from the expected start of a flow run, or from its creation if that is later, to its first RUNNING state.", Buckets: waitBuckets,
 		}, labels)),
 		waiting: telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "orch_flow_run_waiting_seconds", Help: "Time from the scheduled time of a flow run to its PENDING state, when a worker claims it.", Buckets: waitBuckets,
@@ -63,9 +67,17 @@ func (m *runMetrics) observe(t *rules.Transition, resources related) {
 	state := run.GetState()
 	m.states.WithLabelValues(rules.StateName(state.GetType()), o.deployment, o.pool, o.queue).Inc()
 	switch state.GetType() {
+	case orchv1.StateType_STATE_TYPE_CANCELLED:
+		if state.GetName() == rules.NameSkipped {
+			m.skipped.WithLabelValues(o.deployment, o.pool, o.queue).Inc()
+		}
 	case orchv1.StateType_STATE_TYPE_RUNNING:
 		if run.GetRunCount() == 1 && run.ExpectedStartTime != nil {
-			m.lateness.WithLabelValues(o.deployment, o.pool, o.queue).Observe(since(run.GetExpectedStartTime().AsTime(), t.Now))
+			from := run.GetExpectedStartTime().AsTime()
+			if created := run.GetCreated().AsTime(); created.After(from) {
+				from = created
+			}
+			m.lateness.WithLabelValues(o.deployment, o.pool, o.queue).Observe(since(from, t.Now))
 		}
 	case orchv1.StateType_STATE_TYPE_PENDING:
 		if at := t.Initial.GetStateDetails().GetScheduledTime(); at != nil && t.Initial.GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED {

@@ -54,7 +54,7 @@ type Service struct {
 	metrics      *runMetrics
 	encoder      storedjson.Encoder[*orchv1.FlowRun]
 	// The background tasks that change states.
-	late, pauses, cancellations *sweep
+	late, deadlines, pauses, cancellations *sweep
 
 	cancellingTimeout time.Duration
 	cleanUp           CleanUp
@@ -167,7 +167,7 @@ func New(d Deps) *Service {
 
 		cancellingTimeout: cmp.Or(d.CancellingTimeout, DefaultCancellingTimeout), cleanUp: d.CleanUp,
 
-		late: lateSweep(), pauses: stateSweep(), cancellations: stateSweep(),
+		late: lateSweep(), deadlines: deadlineSweep(), pauses: stateSweep(), cancellations: stateSweep(),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -84,7 +85,7 @@ func TestLateRunsOfFullDeploymentsAreCancelled(t *testing.T) {
 	_, err := w.propose(first, pending)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), w.taken(full))
-	w.clock.Advance(lateAfter + time.Second)
+	w.clock.Advance(runorder.LateAfter + time.Second)
 	_, err = w.service.MarkLate(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, cancelled, w.state(second).GetType())
@@ -94,7 +95,7 @@ func TestLateRunsOfFullDeploymentsAreCancelled(t *testing.T) {
 	_, err = w.propose(first, orchv1.StateType_STATE_TYPE_COMPLETED)
 	require.NoError(t, err)
 	third := w.runOf(cancelNew, w.clock.Now())
-	w.clock.Advance(lateAfter + time.Second)
+	w.clock.Advance(runorder.LateAfter + time.Second)
 	_, err = w.service.MarkLate(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, nameLate, w.state(third).GetName(), "there is a slot")

@@ -132,6 +132,10 @@ func indexes() []Index {
 			For: "runs that are late, of all workspaces",
 		},
 		{
+			Collection: FlowRun, Keys: keys("start_deadline"), Partial: present("start_deadline"),
+			For: "scheduled runs that are skipped when they are too late, of all workspaces; other runs have no key",
+		},
+		{
 			Collection: FlowRun, Keys: keys("state.type", "parent_task_run_id"), Partial: present("parent_task_run_id"),
 			For: "unfinished subflows of all workspaces",
 		},

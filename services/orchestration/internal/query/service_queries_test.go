@@ -33,6 +33,7 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		count("runs of a queue that wait", FlowRun, scoped(is("work_queue_id", some), is("state.type", "SCHEDULED"), before("next_scheduled_start_time"))),
 		find("deployments that the scheduler examines", Deployment, bson.D{before("schedule_due")}, asc("schedule_due"), 100),
 		find("late runs", FlowRun, bson.D{is("state.name", "Scheduled"), before("next_scheduled_start_time")}, asc("next_scheduled_start_time"), 100),
+		find("runs after the deadline of their start", FlowRun, bson.D{before("start_deadline")}, asc("start_deadline"), 100),
 		find("pending runs", FlowRun, bson.D{is("state.type", "PENDING")}, asc("state.timestamp", "_id"), 0),
 		find("running runs", FlowRun, bson.D{is("state.type", "RUNNING")}, asc("state.timestamp", "_id"), 0),
 		find("runs that wait for a retry", FlowRun, bson.D{is("state.name", "AwaitingRetry"), before("next_scheduled_start_time")}, asc("next_scheduled_start_time"), 100),

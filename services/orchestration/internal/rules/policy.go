@@ -21,6 +21,7 @@ var CoreFlowPolicy = Policy{
 	enforceCancellingToCancelled,
 	bypassCancellingWithoutInfrastructure,
 	preventPendingTransitions[*Transition](),
+	skipLateRuns,
 	validateSlot,
 	secureSlot,
 	removeLease,

@@ -64,6 +64,11 @@ func withData(data string) func(*orchv1.FlowRun) {
 	return func(r *orchv1.FlowRun) { r.State.Data = []byte(data) }
 }
 
+// withDeadline sets the deadline of the start, as a time after noon.
+func withDeadline(after time.Duration) func(*orchv1.FlowRun) {
+	return func(r *orchv1.FlowRun) { r.LatenessLimit, r.StartDeadline = new(int64(15)), at(after) }
+}
+
 func withoutDeployment(r *orchv1.FlowRun) { r.DeploymentId = nil }
 
 func propose(kind orchv1.StateType, edits ...func(*orchv1.StateCreate)) *orchv1.StateCreate {
@@ -108,6 +113,13 @@ func TestCorePolicy(t *testing.T) {
 		{"plain: running", runIn(pending), propose(running), accept, "Running"},
 		{"plain: completed", runIn(running), propose(completed), accept, "Completed"},
 		{"plain: crashed", runIn(running), propose(crashed), accept, "Crashed"},
+
+		{"late: claimed before its deadline", runIn(scheduled, withDeadline(time.Microsecond)), propose(pending), accept, "Pending"},
+		{"late: claimed at its deadline", runIn(scheduled, withDeadline(0)), propose(pending), reject, rules.NameSkipped},
+		{"late: starts without a claim", runIn(scheduled, named("Late"), withDeadline(-time.Hour)), propose(running), reject, rules.NameSkipped},
+		{"late: scheduled anew", runIn(scheduled, withDeadline(-time.Hour)), propose(scheduled), accept, "Scheduled"},
+		{"late: cancelled", runIn(scheduled, withDeadline(-time.Hour)), propose(cancelled), accept, "Cancelled"},
+		{"late: claimed before", runIn(pending, withDeadline(-time.Hour)), propose(running), accept, "Running"},
 
 		{
 			"duplicate", runIn(running, details(func(d *orchv1.StateDetails) { d.TransitionId = &transition })),

@@ -100,7 +100,7 @@ func setSortStart(t *Judgement) {
 	}
 }
 
-// rankRun ranks a run anew, unless the server refuses it a slot: then it keeps its rank.
+// rankRun ranks a run anew, unless the server refuses it a slot: then it keeps its rank and its deadline.
 func rankRun(t *Transition) {
 	refused := t.status == orchv1.SetStateStatus_SET_STATE_STATUS_REJECT && t.Proposed.GetName() == AwaitingConcurrencySlot
 	if !refused || t.Run.Rank == nil {
@@ -108,11 +108,19 @@ func rankRun(t *Transition) {
 	}
 }
 
-// RankRun orders a run among due runs by its start.
+// RankRun orders a run among due runs by its start, and sets the deadline of that start.
 func RankRun(run *orchv1.FlowRun) {
-	run.Rank = nil
+	run.Rank, run.StartDeadline = nil, nil
 	if run.NextScheduledStartTime != nil {
-		run.Rank = timestamppb.New(runorder.Rank(run.GetNextScheduledStartTime().AsTime(), run.GetPriority()))
+		RankRunAt(run, run.GetNextScheduledStartTime().AsTime())
+	}
+}
+
+// RankRunAt is RankRun for a start that may differ from the scheduled one. Only the first start of a run has a deadline.
+func RankRunAt(run *orchv1.FlowRun, start time.Time) {
+	run.Rank, run.StartDeadline = timestamppb.New(runorder.Rank(start, run.GetPriority())), nil
+	if run.LatenessLimit != nil && run.GetRunCount() == 0 {
+		run.StartDeadline = timestamppb.New(start.Add(time.Duration(run.GetLatenessLimit()) * time.Second))
 	}
 }
 

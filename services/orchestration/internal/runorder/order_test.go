@@ -117,42 +117,6 @@ func TestOrderIsFair(t *testing.T) {
 	})
 }
 
-// A day of a queue with four slots and more runs than it can execute: a deployment with an old backlog, one of weight 3, one whose runs
-// have the highest priority, and one that has a run each hour. Nobody starves, and starts follow the weights.
-func TestADayWithoutStarvation(t *testing.T) {
-	t.Parallel()
-	const slots, lasts, step = 4, 4 * time.Minute, time.Minute
-	var waiting []Run
-	for i := range 600 {
-		waiting = append(waiting, waitingRun("backlog", fmt.Sprintf("backlog-%d", i), noon.Add(-time.Hour), 0, 1))
-	}
-	virtual := &VirtualTime{}
-	var running []time.Time
-	starts, longest := map[string]int{}, map[string]time.Duration{}
-	for now := noon; now.Before(noon.Add(24 * time.Hour)); now = now.Add(step) {
-		arrive := func(deployment string, every time.Duration, priority, weight int64) {
-			if now.Sub(noon)%every == 0 {
-				waiting = append(waiting, waitingRun(deployment, fmt.Sprint(deployment, now.Unix()), now, priority, weight))
-			}
-		}
-		arrive("weighted", step, 0, 3)
-		arrive("urgent", 8*time.Minute, MaxPriority, 1)
-		arrive("hourly", time.Hour, 0, 1)
-		running = slices.DeleteFunc(running, func(end time.Time) bool { return !end.After(now) })
-		for _, next := range Order(waiting, virtual, now)[:min(slots-len(running), len(waiting))] {
-			waiting = slices.DeleteFunc(waiting, func(run Run) bool { return run.ID == next.ID })
-			virtual.Started(next)
-			starts[next.Deployment]++
-			longest[next.Deployment] = max(longest[next.Deployment], now.Sub(next.Start))
-			running = append(running, now.Add(lasts))
-		}
-	}
-	require.LessOrEqual(t, longest["urgent"], 2*lasts)
-	require.LessOrEqual(t, longest["hourly"], 4*lasts)
-	require.InEpsilon(t, 3, float64(starts["weighted"])/float64(starts["backlog"]), 0.05)
-	require.Greater(t, starts["backlog"], 250)
-}
-
 // A flood of urgent runs of a deployment delays its other runs for as long as its points are worth.
 func TestPrioritiesWithinADeploymentAge(t *testing.T) {
 	t.Parallel()

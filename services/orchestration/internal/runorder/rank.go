@@ -11,6 +11,11 @@ const (
 	Advance = time.Minute
 )
 
+// Start returns the start of which Rank returned the rank.
+func Start(rank time.Time, priority int64) time.Time {
+	return rank.Add(time.Duration(priority) * Advance)
+}
+
 // Rank returns the time by which the runs of a deployment are ordered. A rank does not change while a run waits, so no later run stays before
 // an earlier one for longer than MaxPriority points are worth.
 func Rank(start time.Time, priority int64) time.Time {
