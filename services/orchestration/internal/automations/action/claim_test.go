@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
+	"github.com/orch-project/orch/services/orchestration/internal/workspacelimit"
 )
 
 // claimWorld is one action run that is due, and a runner whose actions wait for the context to end.
@@ -44,7 +45,7 @@ func newClaimWorld(t *testing.T) *claimWorld {
 // due returns the run if it is due.
 func (w *claimWorld) due(t *testing.T) (found []store.Owned[*orchv1.AutomationActionRun]) {
 	t.Helper()
-	_, err := w.dispatchDue(t.Context(), uuid.Nil, newLimiter(), func(one store.Owned[*orchv1.AutomationActionRun]) { found = append(found, one) })
+	_, err := w.dispatchDue(t.Context(), uuid.Nil, workspacelimit.New(parallel, maxShare), func(one store.Owned[*orchv1.AutomationActionRun]) { found = append(found, one) })
 	require.NoError(t, err)
 	return found
 }

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 )
 
 // custom makes the request that a custom webhook block describes. A {{key}} in its texts stands for the secret of that
 // key, the subject, the body, or the block's name.
-func custom(b *block, subject, body string) ([]*message, error) {
+func custom(b *block, subject, body string) ([]*egress.Message, error) {
 	values := map[string]string{"subject": subject, "body": body, "name": b.text("name")}
 	for key, value := range b.object("secrets") {
 		if text, ok := value.(string); ok {
@@ -32,28 +34,28 @@ func custom(b *block, subject, body string) ([]*message, error) {
 	if method == "" {
 		method = http.MethodPost
 	}
-	m := newMessage(method, address.String())
+	m := egress.NewMessage(method, address.String())
 	switch {
 	case filled["json_data"] != nil:
-		m.json(filled["json_data"])
+		m.JSON(filled["json_data"])
 	case filled["form_data"] != nil:
 		form := url.Values{}
 		for key, value := range texts(filled["form_data"]) {
 			form.Set(key, value)
 		}
-		m.form(form)
+		m.Form(form)
 	}
 	for name, value := range texts(filled["headers"]) {
-		m.header.Set(name, value)
+		m.Header.Set(name, value)
 	}
 	var cookies []string
 	for name, value := range texts(filled["cookies"]) {
 		cookies = append(cookies, (&http.Cookie{Name: name, Value: value}).String()) //nolint:gosec // It is sent, not set.
 	}
 	if len(cookies) > 0 {
-		m.header.Set("Cookie", strings.Join(cookies, "; "))
+		m.Header.Set("Cookie", strings.Join(cookies, "; "))
 	}
-	return []*message{m}, nil
+	return []*egress.Message{m}, nil
 }
 
 // fill replaces each {{key}} in the texts of a value. Filled-in values are not searched again.

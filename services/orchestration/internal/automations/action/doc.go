@@ -20,7 +20,6 @@ package action
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,12 +33,10 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
-
-// callTimeout bounds one call to another server.
-const callTimeout = 30 * time.Second
 
 // Deps are what a runner works with.
 type Deps struct {
@@ -85,10 +82,8 @@ type Runner struct {
 	destinations destinations
 
 	engine *jinja.Engine
-	client *http.Client
-	// publicClient connects to public addresses alone, whatever Deps.Dial permits.
-	publicClient *http.Client
-	woken        chan struct{}
+	client *egress.Client
+	woken  chan struct{}
 	// letters counts the dead letters of automations.
 	letters *engine.Counter
 	// mails counts the recipients of an account.
@@ -113,16 +108,14 @@ func New(deps Deps) *Runner {
 		runs:       store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		keys:       store.NewCollection(deps.Store, query.AutomationKey, &orchv1.AutomationKey{}),
 		deliveries: store.NewCollection(deps.Store, query.AutomationDelivery, &orchv1.AutomationDelivery{}),
-		client:     deps.Dial.Client(callTimeout),
+		client:     egress.NewClient(deps.Dial, "orch-automations", egress.Timeout),
 		woken:      make(chan struct{}, 1),
-
-		publicClient: safedial.Policy{}.Client(callTimeout),
 
 		letters:   engine.NewCounter(time.Hour),
 		mails:     engine.NewCounter(time.Hour),
 		rendering: make(chan struct{}, maxRenderings),
 	}
-	r.engine = newEngine(deps.UIURL, deps.Vocabulary)
+	r.engine = NewEngine(deps.UIURL, deps.Vocabulary)
 	return r
 }
 

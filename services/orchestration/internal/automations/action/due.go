@@ -10,6 +10,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/workspacelimit"
 )
 
 // duePage is how many due runs one read returns. It exceeds the limit of a workspace.
@@ -18,7 +19,7 @@ const duePage = 4 * maxShare
 // dispatchDue begins the due runs within the limits, workspace by workspace in the order of their ids. It begins after a workspace,
 // continues with the first one, and returns the cursor of the next scan. So a workspace with many due runs hides no other one.
 func (r *Runner) dispatchDue(
-	ctx context.Context, from uuid.UUID, busy *limiter, begin func(store.Owned[*orchv1.AutomationActionRun]),
+	ctx context.Context, from uuid.UUID, busy *workspacelimit.Limiter, begin func(store.Owned[*orchv1.AutomationActionRun]),
 ) (next uuid.UUID, err error) {
 	due := bson.E{Key: "next", Value: bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: r.Store.Now().UnixMicro()}}}
 	for after, wrapped := from, from == uuid.Nil; ; {
@@ -30,10 +31,10 @@ func (r *Runner) dispatchDue(
 			if wrapped && from != uuid.Nil && bytes.Compare(one.Workspace[:], from[:]) > 0 {
 				return uuid.Nil, nil // All workspaces were looked at.
 			}
-			if busy.full() {
+			if busy.Full() {
 				return after, nil
 			}
-			if busy.acquire(one.Workspace, one.Message.GetId()) {
+			if busy.Acquire(one.Workspace, one.Message.GetId()) {
 				begin(one)
 			}
 			after = one.Workspace

@@ -1,7 +1,6 @@
 package action
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
+	"github.com/orch-project/orch/services/orchestration/internal/workspacelimit"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -37,7 +37,7 @@ func TestAHangingWorkspaceHidesNoOther(t *testing.T) {
 	heavy := uuid.UUID{0x80}
 	others := []uuid.UUID{{0x01}, {0x7f}, {0x81}, {0xff}}
 	dueRuns(t, r, heavy, 500)
-	busy := newLimiter()
+	busy := workspacelimit.New(parallel, maxShare)
 	begun := map[uuid.UUID]int{}
 	look := func(from uuid.UUID) uuid.UUID {
 		next, err := r.dispatchDue(t.Context(), from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) { begun[one.Workspace]++ })
@@ -64,7 +64,7 @@ func TestRunsBeginInTheOrderOfTheirTimes(t *testing.T) {
 	r := New(Deps{Store: storetest.Embedded(t, clock.NewManual(noon))})
 	dueRuns(t, r, uuid.New(), 100)
 	var indexes []int32
-	_, err := r.dispatchDue(t.Context(), uuid.Nil, newLimiter(), func(one store.Owned[*orchv1.AutomationActionRun]) {
+	_, err := r.dispatchDue(t.Context(), uuid.Nil, workspacelimit.New(parallel, maxShare), func(one store.Owned[*orchv1.AutomationActionRun]) {
 		indexes = append(indexes, one.Message.GetIndex())
 	})
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestALookContinuesWhereTheLastOneEnded(t *testing.T) {
 	for i := range workspaces {
 		dueRuns(t, r, uuid.UUID{byte(i / 256), byte(i), 1}, 1)
 	}
-	busy := newLimiter()
+	busy := workspacelimit.New(parallel, maxShare)
 	var begun []store.Owned[*orchv1.AutomationActionRun]
 	from := uuid.Nil
 	seen := map[uuid.UUID]int{}
@@ -91,35 +91,8 @@ func TestALookContinuesWhereTheLastOneEnded(t *testing.T) {
 		require.Len(t, begun, parallel)
 		for _, one := range begun {
 			seen[one.Workspace]++
-			busy.release(one.Workspace, one.Message.GetId())
+			busy.Release(one.Workspace, one.Message.GetId())
 		}
 	}
 	require.Len(t, seen, workspaces)
-}
-
-// The share of a workspace shrinks with their number, so that a further one finds a free place.
-func TestSharesLeavePlaces(t *testing.T) {
-	t.Parallel()
-	for _, workspaces := range []int{1, 2, 10, parallel / 4, parallel - 1} {
-		s := newLimiter()
-		ids := make([]uuid.UUID, workspaces)
-		for i := range ids {
-			ids[i] = uuid.New()
-			require.True(t, s.acquire(ids[i], fmt.Sprint(i)), "%d workspaces", workspaces)
-		}
-		used := map[uuid.UUID]int{}
-		for i, again := 0, true; again; i++ {
-			again = false
-			for _, ws := range ids {
-				if s.acquire(ws, fmt.Sprint(ws, i)) {
-					used[ws]++
-					again = true
-				}
-			}
-		}
-		for _, ws := range ids {
-			require.LessOrEqual(t, used[ws]+1, maxShare)
-		}
-		require.True(t, s.acquire(uuid.New(), "new"), "%d workspaces", workspaces)
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 )
 
 // Mailer sends mail through one SMTP server. The zero value is not configured and sends nothing.
@@ -70,7 +71,7 @@ func ParseMailer(server, from string) (Mailer, error) {
 
 // send sends one message to all recipients. The deadline of the context bounds the whole exchange.
 func (m Mailer) send(ctx context.Context, to []string, content []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, egress.Timeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.address)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 )
 
 var errIncomplete = errors.New("the block lacks what its service needs")
@@ -22,16 +24,16 @@ func titled(subject, body string) string {
 }
 
 // slack sends to an incoming webhook: https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks.
-func slack(b *block, subject, body string) ([]*message, error) {
+func slack(b *block, subject, body string) ([]*egress.Message, error) {
 	text := body
 	if subject != "" {
 		text = "*" + subject + "*\n" + body
 	}
-	return []*message{newMessage(http.MethodPost, b.text("url")).json(map[string]any{"text": text})}, nil
+	return []*egress.Message{egress.NewMessage(http.MethodPost, b.text("url")).JSON(map[string]any{"text": text})}, nil
 }
 
 // mattermost sends to an incoming webhook: https://developers.mattermost.com/integrate/webhooks/incoming/.
-func mattermost(b *block, subject, body string) ([]*message, error) {
+func mattermost(b *block, subject, body string) ([]*egress.Message, error) {
 	host, token := b.text("hostname"), b.text("token")
 	if host == "" || token == "" {
 		return nil, errIncomplete
@@ -45,7 +47,7 @@ func mattermost(b *block, subject, body string) ([]*message, error) {
 	if len(channels) == 0 {
 		channels = []string{""}
 	}
-	var messages []*message
+	var messages []*egress.Message
 	for _, channel := range channels {
 		content := map[string]any{"text": titled(subject, body)}
 		if channel != "" {
@@ -54,14 +56,14 @@ func mattermost(b *block, subject, body string) ([]*message, error) {
 		if name := b.text("botname"); name != "" {
 			content["username"] = name
 		}
-		messages = append(messages, newMessage(http.MethodPost, address).json(content))
+		messages = append(messages, egress.NewMessage(http.MethodPost, address).JSON(content))
 	}
 	return messages, nil
 }
 
 // teams sends an adaptive card to a workflow:
 // https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using.
-func teams(b *block, subject, body string) ([]*message, error) {
+func teams(b *block, subject, body string) ([]*egress.Message, error) {
 	blocks := []any{map[string]any{"type": "TextBlock", "text": body, "wrap": true}}
 	if subject != "" {
 		blocks = append([]any{map[string]any{"type": "TextBlock", "text": subject, "weight": "Bolder", "wrap": true}}, blocks...)
@@ -69,7 +71,7 @@ func teams(b *block, subject, body string) ([]*message, error) {
 	card := map[string]any{
 		"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": blocks,
 	}
-	return []*message{newMessage(http.MethodPost, b.text("url")).json(map[string]any{
+	return []*egress.Message{egress.NewMessage(http.MethodPost, b.text("url")).JSON(map[string]any{
 		"type": "message",
 		"attachments": []any{map[string]any{
 			"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card,
@@ -81,7 +83,7 @@ func teams(b *block, subject, body string) ([]*message, error) {
 const discordLimit = 2000
 
 // discord executes a webhook: https://discord.com/developers/docs/resources/webhook#execute-webhook.
-func discord(b *block, subject, body string) ([]*message, error) {
+func discord(b *block, subject, body string) ([]*egress.Message, error) {
 	id, token := b.text("webhook_id"), b.text("webhook_token")
 	if id == "" || token == "" {
 		return nil, errIncomplete
@@ -92,14 +94,14 @@ func discord(b *block, subject, body string) ([]*message, error) {
 		content["username"] = name
 	}
 	address := "https://discord.com/api/webhooks/" + url.PathEscape(id) + "/" + url.PathEscape(token)
-	return []*message{newMessage(http.MethodPost, address).json(content)}, nil
+	return []*egress.Message{egress.NewMessage(http.MethodPost, address).JSON(content)}, nil
 }
 
 // pagerDutyLimit is the length of a summary, in characters.
 const pagerDutyLimit = 1024
 
 // pagerDuty triggers an alert: https://developer.pagerduty.com/docs/send-alert-event.
-func pagerDuty(b *block, subject, body string) ([]*message, error) {
+func pagerDuty(b *block, subject, body string) ([]*egress.Message, error) {
 	key := b.text("integration_key")
 	if key == "" {
 		return nil, errIncomplete
@@ -127,14 +129,14 @@ func pagerDuty(b *block, subject, body string) ([]*message, error) {
 	if link := b.text("clickable_url"); link != "" {
 		event["links"] = []any{map[string]any{"href": link, "text": "Open"}}
 	}
-	return []*message{newMessage(http.MethodPost, "https://"+host+"/v2/enqueue").json(event)}, nil
+	return []*egress.Message{egress.NewMessage(http.MethodPost, "https://"+host+"/v2/enqueue").JSON(event)}, nil
 }
 
 // opsgenieLimit is the length of an alert's message, in characters.
 const opsgenieLimit = 130
 
 // opsgenie creates an alert: https://docs.opsgenie.com/docs/alert-api#create-alert.
-func opsgenie(b *block, subject, body string) ([]*message, error) {
+func opsgenie(b *block, subject, body string) ([]*egress.Message, error) {
 	key := b.text("apikey")
 	if key == "" {
 		return nil, errIncomplete
@@ -175,13 +177,13 @@ func opsgenie(b *block, subject, body string) ([]*message, error) {
 	if priority, ok := b.data["priority"].(float64); ok && priority >= 1 && priority <= 5 {
 		alert["priority"] = fmt.Sprintf("P%d", int(priority))
 	}
-	m := newMessage(http.MethodPost, "https://"+host+"/v2/alerts").json(alert)
-	m.header.Set("Authorization", "GenieKey "+key)
-	return []*message{m}, nil
+	m := egress.NewMessage(http.MethodPost, "https://"+host+"/v2/alerts").JSON(alert)
+	m.Header.Set("Authorization", "GenieKey "+key)
+	return []*egress.Message{m}, nil
 }
 
 // sendgrid sends a mail: https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send.
-func sendgrid(b *block, subject, body string) ([]*message, error) {
+func sendgrid(b *block, subject, body string) ([]*egress.Message, error) {
 	key, from, to := b.text("api_key"), b.text("sender_email"), b.texts("to_emails")
 	if key == "" || from == "" || len(to) == 0 {
 		return nil, errIncomplete
@@ -190,26 +192,26 @@ func sendgrid(b *block, subject, body string) ([]*message, error) {
 	for _, address := range to {
 		receivers = append(receivers, map[string]any{"email": address})
 	}
-	m := newMessage(http.MethodPost, "https://api.sendgrid.com/v3/mail/send").json(map[string]any{
+	m := egress.NewMessage(http.MethodPost, "https://api.sendgrid.com/v3/mail/send").JSON(map[string]any{
 		"personalizations": []any{map[string]any{"to": receivers}}, "from": map[string]any{"email": from}, "subject": subject,
 		"content": []any{map[string]any{"type": "text/plain", "value": body}},
 	})
-	m.header.Set("Authorization", "Bearer "+key)
-	return []*message{m}, nil
+	m.Header.Set("Authorization", "Bearer "+key)
+	return []*egress.Message{m}, nil
 }
 
 // twilio sends a text message: https://www.twilio.com/docs/messaging/api/message-resource.
-func twilio(b *block, subject, body string) ([]*message, error) {
+func twilio(b *block, subject, body string) ([]*egress.Message, error) {
 	account, token, from := b.text("account_sid"), b.text("auth_token"), b.text("from_phone_number")
 	to := b.texts("to_phone_numbers")
 	if account == "" || token == "" || from == "" || len(to) == 0 {
 		return nil, errIncomplete
 	}
-	var messages []*message
+	var messages []*egress.Message
 	for _, number := range to {
-		m := newMessage(http.MethodPost, "https://api.twilio.com/2010-04-01/Accounts/"+url.PathEscape(account)+"/Messages.json").
-			form(url.Values{"From": {from}, "To": {number}, "Body": {titled(subject, body)}})
-		m.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(account+":"+token)))
+		m := egress.NewMessage(http.MethodPost, "https://api.twilio.com/2010-04-01/Accounts/"+url.PathEscape(account)+"/Messages.json").
+			Form(url.Values{"From": {from}, "To": {number}, "Body": {titled(subject, body)}})
+		m.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(account+":"+token)))
 		messages = append(messages, m)
 	}
 	return messages, nil

@@ -6,10 +6,11 @@ import (
 	"net/http"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 )
 
 // notifier makes the requests of one notification.
-type notifier func(b *block, subject, body string) ([]*message, error)
+type notifier func(b *block, subject, body string) ([]*egress.Message, error)
 
 // notifiers are the notification blocks, by the slugs of their types.
 var notifiers = map[string]notifier{
@@ -45,17 +46,16 @@ func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationAc
 		return o.fail("Notification failed")
 	}
 	for _, m := range messages {
-		m.publicOnly = b.refusesPrivate()
-		answer, err := r.send(ctx, m)
+		m.PublicOnly = b.refusesPrivate()
+		response, err := r.client.Send(ctx, m)
 		if err != nil {
 			o.details["notification_log"] = err.Error()
 			return unsent(o, "Notification failed: ", err)
 		}
-		if answer.status >= http.StatusMultipleChoices { // Redirects are not followed.
-			shown := []rune(string(answer.body))
-			o.details["notification_log"] = fmt.Sprintf("status %d: %s", answer.status, string(shown[:min(len(shown), maxShown)]))
+		if response.Status >= http.StatusMultipleChoices { // Redirects are not followed.
+			o.details["notification_log"] = fmt.Sprintf("status %d: %s", response.Status, response.ShownBody())
 			o.fail("Notification failed")
-			o.transient = answer.status >= http.StatusInternalServerError || answer.status == http.StatusTooManyRequests
+			o.transient = response.Status >= http.StatusInternalServerError || response.Status == http.StatusTooManyRequests
 			return o
 		}
 	}

@@ -16,9 +16,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/workspacelimit"
 )
 
 const (
+	// parallel bounds the executions at once in this process, and maxShare those of one workspace.
+	parallel = 128
+	maxShare = 8
 	// pollEvery is how often due runs are looked for that nobody woke the runner for.
 	pollEvery = time.Second
 	// timeLimit bounds one execution.
@@ -37,14 +41,14 @@ func (r *Runner) Name() string { return "automation actions" }
 func (r *Runner) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
-	busy := newLimiter()
+	busy := workspacelimit.New(parallel, maxShare)
 	from := uuid.Nil // The workspace after which the next look begins.
 	for {
 		var err error
 		from, err = r.dispatchDue(ctx, from, busy, func(one store.Owned[*orchv1.AutomationActionRun]) {
 			group.Go(func() {
 				again := r.execute(ctx, one.Workspace, one.Message)
-				busy.release(one.Workspace, one.Message.GetId())
+				busy.Release(one.Workspace, one.Message.GetId())
 				if again {
 					r.Wake()
 				}

@@ -25,7 +25,8 @@ const (
 	maxRenderings = 2 * maxShare
 )
 
-func newEngine(ui string, v vocabulary.Vocabulary) *jinja.Engine {
+// NewEngine returns the engine of templates over events. ui is the address of the dashboard.
+func NewEngine(ui string, v vocabulary.Vocabulary) *jinja.Engine {
 	return jinja.New(jinja.Options{
 		Undefined: jinja.Chainable, Budget: jinja.Budget{Range: maxRange}, Loops: maxLoops, LoopDepth: maxLoopDepth,
 		Filters: map[string]jinja.FilterFunc{

@@ -29,7 +29,7 @@ func (r *Runner) variables(ctx context.Context, run *orchv1.AutomationActionRun,
 	eachFiring(f, func(one *orchv1.AutomationFiring) {
 		firings = append(firings, r.firing(one))
 		if one.GetEvent() != nil && len(one.GetChildren()) == 0 {
-			events = append(events, r.event(one.GetEvent()))
+			events = append(events, EventValue(r.Vocabulary, r.UIURL, one.GetEvent()))
 		}
 	})
 	vars["firings"], vars["events"] = jinja.List(firings...), jinja.List(events...)
@@ -38,7 +38,7 @@ func (r *Runner) variables(ctx context.Context, run *orchv1.AutomationActionRun,
 		vars["event"] = jinja.None
 		return vars
 	}
-	vars["event"] = r.event(e)
+	vars["event"] = EventValue(r.Vocabulary, r.UIURL, e)
 	maps.Copy(vars, r.objects(ctx, e, template))
 	if named(template, "variables") {
 		vars["variables"] = r.workspaceVariables(ctx)
@@ -88,7 +88,7 @@ func (r *Runner) firing(f *orchv1.AutomationFiring) jinja.Value {
 		pair("triggering_event", jinja.None),
 	}
 	if f.GetEvent() != nil {
-		pairs[4] = pair("triggering_event", r.event(f.GetEvent()))
+		pairs[4] = pair("triggering_event", EventValue(r.Vocabulary, r.UIURL, f.GetEvent()))
 	}
 	if f.Value != nil {
 		pairs = append(pairs, pair("triggering_value", jinja.Float(f.GetValue())))
@@ -96,13 +96,14 @@ func (r *Runner) firing(f *orchv1.AutomationFiring) jinja.Value {
 	return jinja.Dict(pairs...)
 }
 
-func (r *Runner) event(e *orchv1.ReceivedEvent) jinja.Value {
+// EventValue is an event as templates see it. ui is the address of the dashboard.
+func EventValue(vocab vocabulary.Vocabulary, ui string, e *orchv1.ReceivedEvent) jinja.Value {
 	byRole := map[string][]jinja.Value{}
 	related := make([]jinja.Value, 0, len(e.GetRelated()))
 	for _, one := range e.GetRelated() {
-		v := r.resource(one.GetLabels())
+		v := resourceValue(vocab, one.GetLabels())
 		related = append(related, v)
-		role := one.GetLabels()[r.Vocabulary.ResourceRole()]
+		role := one.GetLabels()[vocab.ResourceRole()]
 		byRole[role] = append(byRole[role], v)
 	}
 	var first, all []jinja.Pair
@@ -122,16 +123,15 @@ func (r *Runner) event(e *orchv1.ReceivedEvent) jinja.Value {
 		pair("id", jinja.Str(e.GetId())), pair("event", jinja.Str(e.GetEvent())),
 		pair("occurred", jinja.Str(e.GetOccurred().AsTime().UTC().Format("2006-01-02T15:04:05.000000Z"))),
 		pair("received", jinja.Str(e.GetReceived().AsTime().UTC().Format("2006-01-02T15:04:05.000000Z"))),
-		pair("resource", r.resource(e.GetResource().GetLabels())), pair("related", jinja.List(related...)),
+		pair("resource", resourceValue(vocab, e.GetResource().GetLabels())), pair("related", jinja.List(related...)),
 		pair("payload", payload), pair("follows", follows),
 		pair("resource_in_role", jinja.Dict(first...)), pair("resources_in_role", jinja.Dict(all...)),
-		pair("url", jinja.Str(strings.TrimSuffix(r.UIURL, "/")+"/events/event/"+e.GetOccurred().AsTime().UTC().Format("2006-01-02")+"/"+e.GetId())),
+		pair("url", jinja.Str(strings.TrimSuffix(ui, "/")+"/events/event/"+e.GetOccurred().AsTime().UTC().Format("2006-01-02")+"/"+e.GetId())),
 	)
 }
 
-// resource is the labels of a resource, with its id, its name and its labels by their parts: labels.a.b.
-func (r *Runner) resource(labels map[string]string) jinja.Value {
-	v := r.Vocabulary
+// resourceValue is the labels of a resource, with its id, its name and its labels by their parts: labels.a.b.
+func resourceValue(v vocabulary.Vocabulary, labels map[string]string) jinja.Value {
 	pairs := []jinja.Pair{pair("id", jinja.Str(labels[v.ResourceID()])), pair("name", jinja.Str(labels[v.ResourceName()]))}
 	for _, label := range slices.Sorted(maps.Keys(labels)) {
 		pairs = append(pairs, pair(label, jinja.Str(labels[label])))

@@ -5,20 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/safedial"
-	"github.com/orch-project/orch/pkg/webhook/receive"
-	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 )
-
-// maxShown bounds how much of an answer an event shows, in characters.
-const maxShown = 1000
 
 // callWebhook sends the payload to the address of a webhook block. Any answer is a success, unless the block has a signing
 // secret: then only a 2xx is, as Standard Webhooks has it.
@@ -39,76 +33,45 @@ func (r *Runner) callWebhook(ctx context.Context, o *result, ws uuid.UUID, run *
 	if method == "" {
 		method = http.MethodPost
 	}
-	m := newMessage(method, b.text("url"))
-	m.body, m.publicOnly = []byte(payload), b.refusesPrivate()
-	m.setSecrets(b.object("headers"))
-	secret := b.text("signing_secret")
-	if err := r.signMessage(m, secret, messageID(run)); err != nil {
-		return o.fail("Webhook call failed: %s", err)
+	m := egress.NewMessage(method, b.text("url"))
+	m.Body, m.PublicOnly = []byte(payload), b.refusesPrivate()
+	for name, value := range b.object("headers") {
+		if text, ok := value.(string); ok {
+			m.SetSecret(name, text)
+		}
 	}
-	release, err := r.destinations.acquire(ctx, destination{ws, m.receiver()})
+	secret := b.text("signing_secret")
+	if secret != "" {
+		if err := m.Sign(secret, messageID(run), r.Store.Now()); err != nil {
+			return o.fail("Webhook call failed: the signing_secret of the block %s", err)
+		}
+	}
+	release, err := r.destinations.acquire(ctx, destination{ws, m.Receiver()})
 	if err != nil {
 		return o.later(fmt.Errorf("Webhook call failed: %w", err)) //nolint:staticcheck // As the others begin.
 	}
 	defer release()
 	began := r.Store.Now()
-	answer, err := r.send(ctx, m)
+	response, err := r.client.Send(ctx, m)
 	d := newDelivery(run, action, m, began)
 	d.Latency = r.Store.Now().Sub(began).Seconds()
 	if err != nil {
 		unsent(o, "Webhook call failed: ", err)
-		d.Reason = proto.String(unsentReason(err))
+		d.Reason = proto.String(egress.Reason(err))
 	} else {
-		body := []rune(string(answer.body))
-		d.Status, d.ResponseHeaders = proto.Int64(int64(answer.status)), shownHeaders(answer.header)
-		d.ResponseBody = strings.ToValidUTF8(string(body[:min(len(body), maxShown)]), "\ufffd")
-		o.details["status_code"] = answer.status
+		d.Status, d.ResponseHeaders = proto.Int64(int64(response.Status)), response.ShownHeaders()
+		d.ResponseBody = response.ShownBody()
+		o.details["status_code"] = response.Status
 		o.details["response_body"] = d.GetResponseBody()
 		o.details["response_headers"] = d.GetResponseHeaders()
 		if secret != "" {
-			received(o, answer.status)
-			d.Reason = proto.String(reasonStatus)
+			received(o, response.Status)
+			d.Reason = proto.String(egress.ReasonStatus)
 		}
 	}
 	r.record(ctx, ws, d, o)
 	return o
 }
-
-// setSecrets sets headers of a block. All but those that describe the message are secrets.
-func (m *message) setSecrets(headers map[string]any) {
-	m.secret = map[string]bool{}
-	for name, value := range headers {
-		if text, ok := value.(string); ok {
-			m.header.Set(name, text)
-			lower := strings.ToLower(name)
-			m.secret[lower] = !slices.Contains(descriptive, lower)
-		}
-	}
-}
-
-// signMessage signs a message as Standard Webhooks specifies, if there is a secret. All attempts of an action have the same
-// webhook-id, by which receivers recognise duplicates.
-func (r *Runner) signMessage(m *message, secret, id string) error {
-	if secret == "" {
-		return nil
-	}
-	config := &orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS}
-	if len(verify.CheckSecrets(config, []string{secret})) > 0 {
-		return errSecret
-	}
-	fields, err := verify.Sign(config, secret, &receive.Request{Method: m.method, Raw: m.body}, id, r.Store.Now())
-	if err != nil {
-		return errSecret
-	}
-	for _, f := range fields {
-		m.header.Set(f.Name, f.Value)
-		delete(m.secret, strings.ToLower(f.Name)) // It replaces a header of the block.
-	}
-	return nil
-}
-
-// errSecret means that a block's signing secret is not usable. It does not show the secret.
-var errSecret = errors.New("the signing_secret of the block is not whsec_ and the base64 of at least 8 bytes")
 
 // received decides by the status of the response whether a receiver of Standard Webhooks has the message. A 410 and other
 // refusals are final.

@@ -19,12 +19,13 @@ func (n *Node) key(e *orchv1.ReceivedEvent) []string {
 	}
 	values := make([]string, len(n.forEach))
 	for i, label := range n.forEach {
-		values[i] = labelValue(e, label)
+		values[i] = LabelValue(e, label)
 	}
 	return values
 }
 
-func labelValue(e *orchv1.ReceivedEvent, label string) string {
+// LabelValue returns the value of a for_each label of an event: of its resource, or of the first related resource of a role.
+func LabelValue(e *orchv1.ReceivedEvent, label string) string {
 	role, rest, related := cutRelated(label)
 	if !related {
 		return e.GetResource().GetLabels()[label]

@@ -1,4 +1,4 @@
-package action
+package egress
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func TestTargetsThatHang(t *testing.T) {
 	t.Parallel()
 	policy, err := safedial.ParsePolicy("127.0.0.1")
 	require.NoError(t, err)
-	r := &Runner{client: policy.Client(200 * time.Millisecond)}
+	c := NewClient(policy, "test", 200*time.Millisecond)
 	target := func(handle http.HandlerFunc) string {
 		server := httptest.NewServer(handle)
 		t.Cleanup(server.Close)
@@ -42,18 +42,16 @@ func TestTargetsThatHang(t *testing.T) {
 		}),
 		"mute": "http://" + mute.Addr().String() + "/secret",
 	} {
-		_, err := r.send(t.Context(), newMessage(http.MethodPost, address))
+		_, err := c.Send(t.Context(), NewMessage(http.MethodPost, address))
 		require.Error(t, err, name)
 		require.NotContains(t, err.Error(), "secret", name)
-		result := unsent(newResult(), "Notification failed: ", err)
-		require.True(t, result.transient, name)
-		require.Contains(t, result.reason, "Notification failed: ", name)
+		require.Equal(t, ReasonTimeout, Reason(err), name)
 	}
-	endless, err := r.send(t.Context(), newMessage(http.MethodPost, target(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(strings.Repeat("x", 4*maxAnswer)))
+	endless, err := c.Send(t.Context(), NewMessage(http.MethodPost, target(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(strings.Repeat("x", 4*MaxResponse)))
 	})))
 	require.NoError(t, err)
-	require.Len(t, endless.body, maxAnswer)
+	require.Len(t, endless.Body, MaxResponse)
 }
 
 // Errors of the network describe neither the resolver nor the addresses that a name has.
@@ -88,34 +86,32 @@ func TestHeadersCannotInjectOthers(t *testing.T) {
 	require.NoError(t, err)
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
 	t.Cleanup(target.Close)
-	r := &Runner{client: policy.Client(10 * time.Second)}
+	c := NewClient(policy, "test", 10*time.Second)
 	for _, header := range [][2]string{{"X-Key", "secret\r\nX-Admin: 1"}, {"X-Key\r\nX-Admin", "secret"}, {"X-Key", "secret\x00"}} {
-		m := newMessage(http.MethodPost, target.URL+"/secret")
-		m.setSecrets(map[string]any{header[0]: header[1]})
-		_, err := r.send(t.Context(), m)
+		m := NewMessage(http.MethodPost, target.URL+"/secret")
+		m.SetSecret(header[0], header[1])
+		_, err := c.Send(t.Context(), m)
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "secret")
 	}
 	for _, method := range []string{"GET / HTTP/1.1\r\nX-Admin: 1\r\n\r\nGET", "bad method"} {
-		_, err := r.send(t.Context(), newMessage(method, target.URL+"/secret"))
+		_, err := c.Send(t.Context(), NewMessage(method, target.URL+"/secret"))
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "secret")
 	}
 }
 
-func TestABlockMayForbidPrivateAddresses(t *testing.T) {
+func TestAMessageMayForbidPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	policy, err := safedial.ParsePolicy("127.0.0.1")
 	require.NoError(t, err)
 	target := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(target.Close)
-	r := &Runner{client: policy.Client(10 * time.Second), publicClient: safedial.Policy{}.Client(10 * time.Second)}
-	for setting, public := range map[any]bool{nil: false, true: false, false: true, "no": false} {
-		b := &block{data: map[string]any{"allow_private_urls": setting}}
-		require.Equal(t, public, b.refusesPrivate())
-		m := newMessage(http.MethodPost, target.URL)
-		m.publicOnly = b.refusesPrivate()
-		_, err := r.send(t.Context(), m)
+	c := NewClient(policy, "test", 10*time.Second)
+	for _, public := range []bool{false, true} {
+		m := NewMessage(http.MethodPost, target.URL)
+		m.PublicOnly = public
+		_, err := c.Send(t.Context(), m)
 		require.Equal(t, public, errors.Is(err, safedial.ErrForbidden))
 		if public {
 			require.ErrorContains(t, err, "allow_private_urls")
@@ -125,9 +121,9 @@ func TestABlockMayForbidPrivateAddresses(t *testing.T) {
 
 func TestRefusedAddressNamesTheSetting(t *testing.T) {
 	t.Parallel()
-	r := &Runner{client: safedial.Policy{}.Client(10 * time.Second)}
+	c := NewClient(safedial.Policy{}, "test", 10*time.Second)
 	for _, address := range []string{"http://127.0.0.1:1/", "http://10.0.0.1/", "http://[::1]:1/", "http://169.254.169.254/"} {
-		_, err := r.send(t.Context(), newMessage(http.MethodPost, address))
+		_, err := c.Send(t.Context(), NewMessage(http.MethodPost, address))
 		require.ErrorIs(t, err, safedial.ErrForbidden, address)
 		require.ErrorContains(t, err, "ORCH_AUTOMATIONS_ALLOWED_NETWORKS", address)
 	}
@@ -139,6 +135,6 @@ func TestOneReceiverHasOneName(t *testing.T) {
 		"https://Example.com/a": "https://example.com:443", "https://example.com:443/b?c": "https://example.com:443",
 		"http://user:secret@example.com.": "http://example.com:80", "http://[::1]:8080/": "http://[::1]:8080", "http://a b": "",
 	} {
-		require.Equal(t, receiver, newMessage(http.MethodPost, address).receiver(), address)
+		require.Equal(t, receiver, NewMessage(http.MethodPost, address).Receiver(), address)
 	}
 }
