@@ -17,11 +17,7 @@ import (
 
 // evaluation wires what evaluates automations, and what does what they say. Actions call the services of this process as
 // a client would, so the services must be there.
-func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
-	dial, err := safedial.ParsePolicy(cfg.Automations.AllowedNetworks)
-	if err != nil {
-		return fmt.Errorf("configure the orchestration service: %w", err)
-	}
+func (o *Orchestration) evaluation(cfg Config, deps Deps, dial safedial.Policy) error {
 	local := rpc.NewLocal(o.ownInterceptors()...)
 	o.Register(local)
 	metrics := engine.NewMetrics()
@@ -43,7 +39,7 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
 	})
 	o.evaluator = engine.New(engine.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Tracer: deps.Tracer, Log: o.log, Wake: o.actions.Wake,
-		Account: o.accountOf, Metrics: metrics, Bounds: engine.Bounds{
+		Account: o.accountOf, Subscriptions: o.destinations.NewMatcher(), Metrics: metrics, Bounds: engine.Bounds{
 			FiringsPerMinute: cfg.Automations.FiringsPerMinute, AccountFiringsPerMinute: cfg.Automations.AccountFiringsPerMinute,
 			KeysPerAutomation: cfg.Automations.KeysPerAutomation,
 		},

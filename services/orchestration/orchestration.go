@@ -32,8 +32,10 @@ import (
 	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/id"
 	wirelogs "github.com/orch-project/orch/pkg/logs"
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
@@ -50,6 +52,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/deadletters"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
+	"github.com/orch-project/orch/services/orchestration/internal/destinations"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
@@ -158,17 +161,20 @@ type Orchestration struct {
 	assets      *assets.Service
 	blocks      *blocks.Service
 	automations *automations.Service
-	evaluator   *engine.Engine
-	actions     *action.Runner
-	admin       *admin.Service
-	pools       *workpools.Service
-	deadLetters *deadletters.Service
-	retention   *retention.Service
-	runTimeouts *liveness.Service
-	runMonitor  *liveness.Monitor
-	quotas      *quotas.Service
-	hours       *hourtotals.Keeper
-	hosted      *hosted
+	// destinations receive events; sender sends them.
+	destinations *destinations.Service
+	sender       *destinations.Sender
+	evaluator    *engine.Engine
+	actions      *action.Runner
+	admin        *admin.Service
+	pools        *workpools.Service
+	deadLetters  *deadletters.Service
+	retention    *retention.Service
+	runTimeouts  *liveness.Service
+	runMonitor   *liveness.Monitor
+	quotas       *quotas.Service
+	hours        *hourtotals.Keeper
+	hosted       *hosted
 	// reencryption encrypts secrets with the first key.
 	reencryption *reencryption
 	every        Timers
@@ -289,6 +295,19 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(), UniqueNames: cfg.WebhookUniqueNames,
 		Quotas: o.quotas,
 	})
+	dial, err := safedial.ParsePolicy(cfg.Automations.AllowedNetworks)
+	if err != nil {
+		return nil, fmt.Errorf("configure the orchestration service: %w", err)
+	}
+	o.destinations = destinations.New(destinations.Deps{
+		Store: o.store, Vocabulary: cfg.Vocabulary, Secrets: cfg.Secrets, Flush: flush, Dial: dial, UIURL: cfg.Automations.UIURL,
+		Retention: cfg.DeliveriesRetention, Random: deps.Random, Log: o.log,
+		MayReadAddresses: func(ctx context.Context, info request.Info) (bool, error) {
+			scopes, err := registry.WorkspaceScopes(ctx, info, info.Workspace)
+			return err == nil && scopes.Has("read_webhook_addresses"), err
+		},
+	})
+	o.sender = o.destinations.NewSender()
 	o.retention = retention.New(retention.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Flush: flush, Rate: cfg.RetentionRate, Registry: deps.Registry, Log: o.log,
 		Requests: o.load.Total,
@@ -302,11 +321,11 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		},
 	})
 	o.reencryption = newReencryption(cfg.Secrets, deps.Registry, o.log,
-		secretKind{"blocks", o.blocks.Reencrypt}, secretKind{"webhooks", o.webhooks.Reencrypt}, secretKind{"dead letters", o.relay.Reencrypt})
+		secretKind{"blocks", o.blocks.Reencrypt}, secretKind{"webhooks", o.webhooks.Reencrypt}, secretKind{"destinations", o.destinations.Reencrypt}, secretKind{"dead letters", o.relay.Reencrypt})
 	o.hours = hourtotals.NewKeeper(o.store.Totals(), o.log, deps.Registry, o.store)
 	o.hosted = newHosted(registry, o.quotas, o.store, o.webhooks)
 
-	if err := o.evaluation(cfg, deps); err != nil {
+	if err := o.evaluation(cfg, deps, dial); err != nil {
 		return nil, err
 	}
 	return o, effects.Handle(slices.Concat(
@@ -318,6 +337,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 			{Kind: artifacts.KindDeleteOfFlowRun, Run: o.artifacts.DeleteOfFlowRuns},
 			{Kind: action.KindAction, Run: o.actions.Retry},
 			{Kind: action.KindCollected, Run: o.actions.StoreCollected, Batch: true},
+			{Kind: destinations.KindDeleteDeliveries, Run: o.destinations.DeleteDeliveries},
 		},
 		o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(),
 		o.scheduler.Handlers(), pools.Handlers(), o.hosted.handlers(),
@@ -342,7 +362,7 @@ func (o *Orchestration) records(event string) bool {
 var collections = []query.Collection{
 	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook, query.WebhookWatch,
 	query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
-	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.AutomationKey, query.WorkPool, query.WorkQueue, query.RetentionPolicy, query.RunTimeouts,
+	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.AutomationKey, query.Destination, query.DestinationDelivery, query.WorkPool, query.WorkQueue, query.RetentionPolicy, query.RunTimeouts,
 }
 
 // RegisterJSON adds the methods that append the JSON of their responses, for a gateway of the same process.
@@ -382,6 +402,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterBlockDocumentServiceServer(r, o.blocks)
 	orchv1.RegisterBlockCapabilityServiceServer(r, o.blocks)
 	orchv1.RegisterAutomationServiceServer(r, o.automations)
+	orchv1.RegisterDestinationServiceServer(r, o.destinations)
 	orchv1.RegisterAdminServiceServer(r, o.admin)
 	orchv1.RegisterWorkPoolServiceServer(r, o.pools)
 	orchv1.RegisterWorkQueueServiceServer(r, o.pools)
@@ -427,6 +448,7 @@ func (o *Orchestration) Workers() []run.Worker {
 		events.Persister{Service: o.events},
 		o.evaluator,
 		o.actions,
+		o.sender,
 	}, o.timers(o.every)...)
 }
 

@@ -15,9 +15,10 @@ import (
 
 // fewRows are the lists that the test fills with fewer rows than two pages have.
 var fewRows = map[string]bool{
-	"POST /automations/{id}/deliveries/filter": true,
-	"GET /webhooks/{id}/deliveries":            true,
-	"POST /webhooks/{id}/deliveries/filter":    true,
+	"POST /automations/{id}/deliveries/filter":     true,
+	"GET /webhooks/{id}/deliveries":                true,
+	"POST /webhooks/{id}/deliveries/filter":        true,
+	"POST /v2/destinations/{id}/deliveries/filter": true,
 }
 
 // TestPagesByTokens reads every list that has page tokens twice: as one page, and by tokens in pages of two. It finds the lists by
@@ -194,7 +195,7 @@ func fillLists(f *fixtures) {
 	puts := map[string]bool{"/saved_searches/": true, "/team_access/": true}
 	for range 5 {
 		for _, name := range []string{
-			"flow", "flow run", "task run", "deployment", "artifact", "variable", "limit", "tag", "webhook", "automation", "block type",
+			"flow", "flow run", "task run", "deployment", "artifact", "variable", "limit", "tag", "webhook", "automation", "destination", "block type",
 			"work pool", "queue name", "service account", "team", "workspace",
 		} {
 			f.create[name]()

@@ -22,6 +22,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	s.walkDeadLetters()
 	s.walkRetention()
 	s.walkRunTimeouts()
+	s.walkDestinations()
 	s.walkFlows()
 	s.walkFlowRuns()
 	s.walkTaskRuns()
@@ -34,7 +35,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	s.walkTagLimits()
 	s.walkInterface()
 	require.Empty(t, s.unvisited("Root", "Admin", "Flows", "Flow Runs", "Flow Run States", "Task Runs", "Task Run States",
-		"Deployments", "Artifacts", "Variables", "SavedSearches", "Concurrency Limits", "Concurrency Limits V2", "UI"))
+		"Deployments", "Artifacts", "Variables", "SavedSearches", "Concurrency Limits", "Concurrency Limits V2", "Destinations", "UI"))
 }
 
 func (s *server) walkRoot() {
@@ -92,6 +93,30 @@ func (s *server) walkRunTimeouts() {
 	s.visit(422, "PUT /admin/run_timeouts", `{"rules": [{"missed_heartbeats": "many"}]}`)
 	s.visit(422, "PUT /admin/run_timeouts", `{"rules": [{"on_missed_heartbeats": "WAIT"}]}`)
 	s.visit(200, "PUT /admin/run_timeouts", `{"rules": []}`)
+}
+
+// walkDestinations creates, changes and deletes a destination, and reads its deliveries.
+func (s *server) walkDestinations() {
+	t := s.t
+	created := s.visit(201, "POST /v2/destinations/", `{"name": "warehouse", "url": "https://example.com/events", "headers": {"X-Key": "topsecret"},
+		"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "subscriptions": [{"events": ["order.*"]}]}`)
+	id := created.text("id")
+	require.NotContains(t, string(created.body), "topsecret")
+	require.Equal(t, true, created.at("signed"))
+	require.Equal(t, "healthy", created.text("health.status"))
+	s.visit(409, "POST /v2/destinations/", `{"name": "warehouse", "url": "https://example.com"}`)
+	s.visit(422, "POST /v2/destinations/", `{"name": "other", "url": "ftp://example.com"}`)
+	s.visit(422, "POST /v2/destinations/", `{"name": "other", "url": "https://example.com", "subscriptions": [{"events": []}]}`)
+	s.visit(204, "PATCH /v2/destinations/{id}", `{"enabled": false, "rate_limit": 10}`, id)
+	s.visit(422, "PATCH /v2/destinations/{id}", `{"rate_limit": 0}`, id)
+	require.Equal(t, false, s.visit(200, "GET /v2/destinations/{id}", "", id).at("enabled"))
+	require.Equal(t, id, s.visit(200, "POST /v2/destinations/filter", `{"destinations": {"enabled": {"eq_": false}}}`).text("0.id"))
+	require.EqualValues(t, 1, s.visit(200, "POST /v2/destinations/count", "").at(""))
+	require.Empty(t, s.visit(200, "POST /v2/destinations/{id}/deliveries/filter", `{"destination_deliveries": {"state": {"any_": ["failed"]}}}`, id).at(""))
+	s.visit(404, "GET /v2/destinations/{id}/deliveries/{delivery_id}", "", id, uuid.NewString())
+	require.EqualValues(t, 0, s.visit(200, "POST /v2/destinations/{id}/deliveries/resend", "", id).at("resent"))
+	s.visit(204, "DELETE /v2/destinations/{id}", "", id)
+	s.visit(404, "GET /v2/destinations/{id}", "", id)
 }
 
 func (s *server) flow(name string) string {

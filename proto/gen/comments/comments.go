@@ -1813,6 +1813,18 @@ func Of(fullName string) string {
 		return "An event that a consumer rejected."
 	case "orch.v1.DEAD_LETTER_SOURCE_OUTBOX":
 		return "An effect of a write."
+	case "orch.v1.DESTINATION_DELIVERY_STATE_DELIVERED":
+		return "The destination responded with a 2xx."
+	case "orch.v1.DESTINATION_DELIVERY_STATE_FAILED":
+		return "No further attempt follows."
+	case "orch.v1.DESTINATION_DELIVERY_STATE_PENDING":
+		return "It waits for its first or next attempt."
+	case "orch.v1.DESTINATION_STATUS_FAILING":
+		return "Too many consecutive attempts failed; one delivery at a time probes the destination."
+	case "orch.v1.DESTINATION_STATUS_HEALTHY":
+		return "Deliveries succeed, or none was attempted yet."
+	case "orch.v1.DESTINATION_STATUS_PAUSED":
+		return "The destination asked for a pause."
 	case "orch.v1.DashboardTaskRunQuery":
 		return "DashboardTaskRunQuery selects the task runs of a dashboard."
 	case "orch.v1.DashboardTaskRunQuery.deployments":
@@ -1915,6 +1927,8 @@ func Of(fullName string) string {
 		return "UUID of the deployment."
 	case "orch.v1.DeleteDeploymentScheduleRequest.schedule_id":
 		return "UUID of the schedule."
+	case "orch.v1.DeleteDestinationRequest.id":
+		return "UUID of the destination."
 	case "orch.v1.DeleteFlowRequest.id":
 		return "UUID of the flow."
 	case "orch.v1.DeleteFlowRun":
@@ -2435,6 +2449,284 @@ func Of(fullName string) string {
 		return "Name of the work pool that receives its runs; null for none; at most 500 characters."
 	case "orch.v1.DeploymentUpdate.work_queue_name":
 		return "Name of the work queue that receives its runs; null uses the pool's default queue; at most 500 characters."
+	case "orch.v1.Destination":
+		return "Destination is the address of another system with the events that it receives."
+	case "orch.v1.Destination.circuit":
+		return "State of the circuit breaker."
+	case "orch.v1.Destination.claims":
+		return "Number of the claim, and whether a replica holds it."
+	case "orch.v1.Destination.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Destination.description":
+		return "Free text that explains the destination; default empty."
+	case "orch.v1.Destination.due":
+		return "Time at which a replica examines the deliveries, or the end of the claim, in microseconds; absent without work."
+	case "orch.v1.Destination.enabled":
+		return "Whether deliveries are sent, true by default; those of a disabled destination wait."
+	case "orch.v1.Destination.header_names":
+		return "Names of the headers that each delivery has; their values are never returned."
+	case "orch.v1.Destination.health":
+		return "Whether deliveries succeed."
+	case "orch.v1.Destination.id":
+		return "UUID of the destination."
+	case "orch.v1.Destination.last_request":
+		return "Time of the last request of a destination with a rate, in microseconds."
+	case "orch.v1.Destination.name":
+		return "Unique name of the destination, 1 to 255 characters."
+	case "orch.v1.Destination.ordered_by":
+		return "Labels of events whose values are a key, by which deliveries keep their order; empty for no order."
+	case "orch.v1.Destination.rate_limit":
+		return "Maximum number of deliveries in a second; null means no limit."
+	case "orch.v1.Destination.retry_for":
+		return "Seconds from the first attempt of a delivery until its last one."
+	case "orch.v1.Destination.sealed_headers":
+		return "Values of the headers as a JSON object, encrypted."
+	case "orch.v1.Destination.sealed_secret":
+		return "Secret of signatures, encrypted."
+	case "orch.v1.Destination.sequence":
+		return "Position of the newest delivery; it grows with each change of deliveries and settings."
+	case "orch.v1.Destination.signed":
+		return "Whether deliveries are signed by Standard Webhooks."
+	case "orch.v1.Destination.subscriptions":
+		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
+	case "orch.v1.Destination.tidied":
+		return "Time at which finished deliveries were last examined for deletion, in microseconds."
+	case "orch.v1.Destination.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.Destination.url":
+		return "Address that receives POST requests; its path is masked without the scope read_webhook_addresses."
+	case "orch.v1.DestinationAttempt":
+		return "DestinationAttempt is one attempt of a delivery."
+	case "orch.v1.DestinationAttempt.attempted":
+		return "Time at which the attempt began, in UTC."
+	case "orch.v1.DestinationAttempt.error":
+		return "What failed; null for a delivered one."
+	case "orch.v1.DestinationAttempt.latency":
+		return "Time from the beginning to the response, in seconds."
+	case "orch.v1.DestinationAttempt.reason":
+		return "Why the attempt failed; null for a delivered one."
+	case "orch.v1.DestinationAttempt.response_body":
+		return "Beginning of the response's body, at most 1,000 characters."
+	case "orch.v1.DestinationAttempt.response_headers":
+		return "Headers of the response by lower-case name."
+	case "orch.v1.DestinationAttempt.status":
+		return "HTTP status of the response; null without a response."
+	case "orch.v1.DestinationCircuit":
+		return "DestinationCircuit counts consecutive failures; it is open while it has a probe."
+	case "orch.v1.DestinationCircuit.cause":
+		return "Error of the last failure."
+	case "orch.v1.DestinationCircuit.failing_since":
+		return "Time since which the destination counts as failing; absent before enough failures."
+	case "orch.v1.DestinationCircuit.failures":
+		return "Consecutive attempts that failed."
+	case "orch.v1.DestinationCircuit.probe":
+		return "Time at which the next delivery probes the destination; absent while the circuit is closed."
+	case "orch.v1.DestinationCountQuery":
+		return "DestinationCountQuery selects the destinations to count."
+	case "orch.v1.DestinationCountQuery.destinations":
+		return "Filter on the destinations themselves; absent selects all."
+	case "orch.v1.DestinationCreate":
+		return "DestinationCreate holds the fields of a new destination."
+	case "orch.v1.DestinationCreate.description":
+		return "Free text that explains the destination; default empty."
+	case "orch.v1.DestinationCreate.enabled":
+		return "Whether deliveries are sent, true by default; those of a disabled destination wait."
+	case "orch.v1.DestinationCreate.headers":
+		return "Headers of each delivery by name, at most 20; their values are never returned."
+	case "orch.v1.DestinationCreate.name":
+		return "Unique name of the destination, 1 to 255 characters."
+	case "orch.v1.DestinationCreate.ordered_by":
+		return "Labels of events, at most 5, whose values are a key by which deliveries keep their order; empty for no order."
+	case "orch.v1.DestinationCreate.rate_limit":
+		return "Maximum number of deliveries in a second, 1 to 1,000; null means no limit."
+	case "orch.v1.DestinationCreate.retry_for":
+		return "Seconds from the first attempt of a delivery until its last one, 60 to 604,800; default 604,800."
+	case "orch.v1.DestinationCreate.secret":
+		return "Secret of signatures by Standard Webhooks, whsec_ and base64; it is never returned, and null means no signature."
+	case "orch.v1.DestinationCreate.subscriptions":
+		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
+	case "orch.v1.DestinationCreate.url":
+		return "Address that receives POST requests, http or https."
+	case "orch.v1.DestinationDelivery":
+		return "DestinationDelivery is an event on its way to a destination, and afterwards the log of its attempts."
+	case "orch.v1.DestinationDelivery.address":
+		return "Scheme, host and port that received the last attempt; the path is not recorded, because it may be a secret."
+	case "orch.v1.DestinationDelivery.attempts":
+		return "Number of attempts."
+	case "orch.v1.DestinationDelivery.body":
+		return "Body of the delivery; empty before the first attempt."
+	case "orch.v1.DestinationDelivery.destination_id":
+		return "UUID of the destination."
+	case "orch.v1.DestinationDelivery.error":
+		return "Error of the last attempt; null for none."
+	case "orch.v1.DestinationDelivery.event":
+		return "Name of the event."
+	case "orch.v1.DestinationDelivery.event_id":
+		return "UUID of the event."
+	case "orch.v1.DestinationDelivery.finished":
+		return "Time at which the delivery was delivered or failed, in UTC; null while it is pending."
+	case "orch.v1.DestinationDelivery.first_attempt":
+		return "Time of the first attempt, in UTC; null before it."
+	case "orch.v1.DestinationDelivery.headers":
+		return "Headers of the last attempt by lower-case name, without credentials."
+	case "orch.v1.DestinationDelivery.id":
+		return "UUID of the delivery; the webhook-id of all its attempts is msg_ and this UUID."
+	case "orch.v1.DestinationDelivery.key":
+		return "Key of the order, while the delivery is pending."
+	case "orch.v1.DestinationDelivery.log":
+		return "The last attempts, at most 20, in their order."
+	case "orch.v1.DestinationDelivery.next_attempt":
+		return "Earliest time of the next attempt, in UTC; null for none, and while an earlier delivery of the key is pending."
+	case "orch.v1.DestinationDelivery.queued":
+		return "Time at which the delivery was stored, in UTC."
+	case "orch.v1.DestinationDelivery.reason":
+		return "Why the last attempt failed: address, connection, timeout, status, template, gone or size; null for none."
+	case "orch.v1.DestinationDelivery.sequence":
+		return "Position among the deliveries of the destination."
+	case "orch.v1.DestinationDelivery.source":
+		return "Event that is rendered by the first attempt."
+	case "orch.v1.DestinationDelivery.state":
+		return "State of the delivery."
+	case "orch.v1.DestinationDelivery.waiting_bytes":
+		return "Length of the event in bytes, while the delivery is pending."
+	case "orch.v1.DestinationDeliveryFilter":
+		return "DestinationDeliveryFilter selects deliveries of one destination; absent criteria match everything."
+	case "orch.v1.DestinationDeliveryFilter.event":
+		return "Selects by the name of the event."
+	case "orch.v1.DestinationDeliveryFilter.event_id":
+		return "Selects by the UUID of the event."
+	case "orch.v1.DestinationDeliveryFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.DestinationDeliveryFilter.queued":
+		return "Selects by the time at which the delivery was stored."
+	case "orch.v1.DestinationDeliveryFilter.reason":
+		return "Selects by the reason of the last failure."
+	case "orch.v1.DestinationDeliveryFilter.state":
+		return "Selects by state."
+	case "orch.v1.DestinationDeliveryList":
+		return "DestinationDeliveryList is a JSON array of deliveries."
+	case "orch.v1.DestinationDeliveryQuery":
+		return "DestinationDeliveryQuery selects, orders and paginates deliveries."
+	case "orch.v1.DestinationDeliveryQuery.destination_deliveries":
+		return "Filter on the deliveries themselves; absent selects all."
+	case "orch.v1.DestinationDeliveryQuery.limit":
+		return "Maximum number of deliveries, 0 to 200; default 200."
+	case "orch.v1.DestinationDeliveryQuery.offset":
+		return "Number of deliveries to skip, 0 or more; default 0."
+	case "orch.v1.DestinationDeliveryQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
+	case "orch.v1.DestinationDeliveryQuery.sort":
+		return "Order of the deliveries; default QUEUED_DESC."
+	case "orch.v1.DestinationDeliverySort":
+		return "DestinationDeliverySort is the order of deliveries."
+	case "orch.v1.DestinationDeliveryState":
+		return "DestinationDeliveryState is the state of a delivery."
+	case "orch.v1.DestinationDeliveryStateFilter":
+		return "DestinationDeliveryStateFilter selects by state."
+	case "orch.v1.DestinationDeliveryStateFilter.any_":
+		return "Selects deliveries in one of these states."
+	case "orch.v1.DestinationDeliveryStateList":
+		return "DestinationDeliveryStateList is a list of states."
+	case "orch.v1.DestinationFilter":
+		return "DestinationFilter selects destinations; absent criteria match everything."
+	case "orch.v1.DestinationFilter.enabled":
+		return "Selects enabled or disabled destinations."
+	case "orch.v1.DestinationFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.DestinationFilter.name":
+		return "Selects by name."
+	case "orch.v1.DestinationFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.DestinationHealth":
+		return "DestinationHealth is what the deliveries of a destination show about it."
+	case "orch.v1.DestinationHealth.cause":
+		return "Error of the last failure; null for none."
+	case "orch.v1.DestinationHealth.failures":
+		return "Number of consecutive attempts that failed."
+	case "orch.v1.DestinationHealth.next_probe":
+		return "Time of the next probe, in UTC; null while deliveries are sent."
+	case "orch.v1.DestinationHealth.since":
+		return "Time since which the destination is failing, in UTC; null for others."
+	case "orch.v1.DestinationHealth.status":
+		return "Status of the destination."
+	case "orch.v1.DestinationList":
+		return "DestinationList is a JSON array of destinations."
+	case "orch.v1.DestinationQuery":
+		return "DestinationQuery selects, orders and paginates destinations."
+	case "orch.v1.DestinationQuery.destinations":
+		return "Filter on the destinations themselves; absent selects all."
+	case "orch.v1.DestinationQuery.limit":
+		return "Maximum number of destinations, 0 to 200; default 200."
+	case "orch.v1.DestinationQuery.offset":
+		return "Number of destinations to skip, 0 or more; default 0."
+	case "orch.v1.DestinationQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
+	case "orch.v1.DestinationQuery.sort":
+		return "Order of the destinations; default NAME_ASC."
+	case "orch.v1.DestinationResend":
+		return "DestinationResend is the result of resending deliveries."
+	case "orch.v1.DestinationResend.resent":
+		return "Number of deliveries that will be sent again."
+	case "orch.v1.DestinationResendQuery":
+		return "DestinationResendQuery selects the deliveries to send again."
+	case "orch.v1.DestinationResendQuery.destination_deliveries":
+		return "Filter on the deliveries; null selects failed ones."
+	case "orch.v1.DestinationResendQuery.limit":
+		return "Maximum number of deliveries, 1 to 10,000; default 10,000."
+	case "orch.v1.DestinationService":
+		return "Destinations receive the events of their subscriptions by POST requests that are stored until they are delivered."
+	case "orch.v1.DestinationService.CountDestinations":
+		return "Count destinations. Returns the number of destinations that match."
+	case "orch.v1.DestinationService.CreateDestination":
+		return "Create a destination. Events that are published after the response are delivered; a taken name returns 409."
+	case "orch.v1.DestinationService.DeleteDestination":
+		return "Delete a destination. Its deliveries are deleted too, and those that wait are not sent."
+	case "orch.v1.DestinationService.ReadDestination":
+		return "Read a destination. Returns the destination with this UUID, or 404; secrets are never returned."
+	case "orch.v1.DestinationService.ReadDestinationDeliveries":
+		return "Filter deliveries. Returns a page of the destination's deliveries that match, each with its last attempts."
+	case "orch.v1.DestinationService.ReadDestinationDelivery":
+		return "Read a delivery. Returns the delivery with its last attempts, or 404."
+	case "orch.v1.DestinationService.ReadDestinations":
+		return "Filter destinations. Returns a page of the destinations that match."
+	case "orch.v1.DestinationService.ResendDestinationDeliveries":
+		return "Resend deliveries. Sends matching deliveries again with their ids; default failed ones."
+	case "orch.v1.DestinationService.UpdateDestination":
+		return "Update a destination. Absent fields keep their values; the change closes an open circuit."
+	case "orch.v1.DestinationSort":
+		return "DestinationSort is the order of destinations."
+	case "orch.v1.DestinationStatus":
+		return "DestinationStatus is what the deliveries of a destination show about it."
+	case "orch.v1.DestinationSubscription":
+		return "DestinationSubscription selects events and renders them."
+	case "orch.v1.DestinationSubscription.events":
+		return "Names of events, 1 to 100; * stands for at least one character."
+	case "orch.v1.DestinationSubscription.filter":
+		return "Jinja2 expression over event that chooses the events to deliver; null chooses all."
+	case "orch.v1.DestinationSubscription.template":
+		return "Jinja2 template of the body with the variable event; null sends the event as JSON."
+	case "orch.v1.DestinationUpdate":
+		return "DestinationUpdate holds the changes to a destination; absent fields keep their values."
+	case "orch.v1.DestinationUpdate.description":
+		return "Free text that explains the destination; default empty."
+	case "orch.v1.DestinationUpdate.enabled":
+		return "Whether deliveries are sent, true by default; those of a disabled destination wait."
+	case "orch.v1.DestinationUpdate.headers":
+		return "Headers of each delivery by name, at most 20; their values are never returned."
+	case "orch.v1.DestinationUpdate.name":
+		return "Unique name of the destination, 1 to 255 characters."
+	case "orch.v1.DestinationUpdate.ordered_by":
+		return "Labels of events, at most 5, whose values are a key by which deliveries keep their order; empty for no order."
+	case "orch.v1.DestinationUpdate.rate_limit":
+		return "Maximum number of deliveries in a second, 1 to 1,000; null means no limit."
+	case "orch.v1.DestinationUpdate.retry_for":
+		return "Seconds from the first attempt of a delivery until its last one, 60 to 604,800; default 604,800."
+	case "orch.v1.DestinationUpdate.secret":
+		return "Secret of signatures by Standard Webhooks, whsec_ and base64; it is never returned, and null means no signature."
+	case "orch.v1.DestinationUpdate.subscriptions":
+		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
+	case "orch.v1.DestinationUpdate.url":
+		return "Address that receives POST requests, http or https."
 	case "orch.v1.DirectoryAccess":
 		return "DirectoryAccess is an actor's role in a workspace. Teams are actors there."
 	case "orch.v1.DirectoryAccount":
@@ -4031,6 +4323,14 @@ func Of(fullName string) string {
 		return "UUID of the deployment."
 	case "orch.v1.ReadDeploymentSchedulesRequest.id":
 		return "UUID of the deployment."
+	case "orch.v1.ReadDestinationDeliveriesRequest.id":
+		return "UUID of the destination."
+	case "orch.v1.ReadDestinationDeliveryRequest.delivery_id":
+		return "UUID of the delivery."
+	case "orch.v1.ReadDestinationDeliveryRequest.id":
+		return "UUID of the destination."
+	case "orch.v1.ReadDestinationRequest.id":
+		return "UUID of the destination."
 	case "orch.v1.ReadEventsPageRequest.page_token":
 		return "Token from the query of next_page."
 	case "orch.v1.ReadFlowByNameRequest.name":
@@ -4265,6 +4565,8 @@ func Of(fullName string) string {
 		return "Requirement is the number of child triggers that must fire, or a word for it."
 	case "orch.v1.RequirementWord":
 		return "RequirementWord is \"any\" for one trigger and \"all\" for every trigger."
+	case "orch.v1.ResendDestinationDeliveriesRequest.id":
+		return "UUID of the destination."
 	case "orch.v1.ReserveCleanupJobRequest":
 		return "ReserveCleanupJobRequest describes the worker that requests a job."
 	case "orch.v1.ReserveCleanupJobRequest.consumer":
@@ -5675,6 +5977,8 @@ func Of(fullName string) string {
 		return "UUID of the deployment."
 	case "orch.v1.UpdateDeploymentScheduleRequest.schedule_id":
 		return "UUID of the schedule."
+	case "orch.v1.UpdateDestinationRequest.id":
+		return "UUID of the destination."
 	case "orch.v1.UpdateFlowRequest.id":
 		return "UUID of the flow."
 	case "orch.v1.UpdateFlowRunLabelsRequest.id":

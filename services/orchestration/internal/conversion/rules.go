@@ -85,6 +85,12 @@ var rules = map[protoreflect.FullName]rule{
 	"orch.v1.Webhook.template":           ruleEventTemplate,
 	"orch.v1.WebhookDefinition.template": ruleEventTemplate,
 	"orch.v1.WebhookDelivery.event":      ruleName,
+
+	"orch.v1.Destination.ordered_by":           ruleForEach,
+	"orch.v1.DestinationSubscription.events":   rulePattern,
+	"orch.v1.DestinationSubscription.template": ruleActionTemplate,
+	"orch.v1.DestinationDelivery.event":        ruleName,
+
 	"orch.v1.SavedSearchFilter.property": ruleName,
 	"orch.v1.SavedSearchFilter.value":    ruleNamesInJSON,
 }

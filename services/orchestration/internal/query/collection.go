@@ -28,6 +28,9 @@ const (
 	WebhookDelivery Collection = "webhook_delivery"
 	// AutomationDelivery stores the delivery log of automations that call webhooks.
 	AutomationDelivery Collection = "automation_delivery"
+	// Destination stores the addresses that receive events, and DestinationDelivery the events on their way to them.
+	Destination         Collection = "destination"
+	DestinationDelivery Collection = "destination_delivery"
 	// WebhookWatch stores what the watcher of failures counted of each webhook.
 	WebhookWatch Collection = "webhook_watch"
 	Event        Collection = "event"
@@ -97,6 +100,7 @@ var queryFields = map[string]Collection{
 	"artifacts": Artifact, "variables": Variable, "logs": Log,
 	"block_types": BlockType, "block_schemas": BlockSchema, "block_documents": BlockDocument,
 	"automations": Automation, "automation_deliveries": AutomationDelivery,
+	"destinations": Destination, "destination_deliveries": DestinationDelivery,
 }
 
 // FieldCollection returns the collection that a field of a query message filters. Artifact keys are filtered by their

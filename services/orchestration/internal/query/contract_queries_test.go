@@ -51,6 +51,11 @@ var listed = []struct {
 		in: AutomationDelivery, filter: &orchv1.AutomationDeliveryFilter{}, sort: orchv1.AutomationDeliverySort(0),
 		within: bson.D{{Key: "automation_id", Value: binary(numbered(1))}},
 	},
+	{in: Destination, filter: &orchv1.DestinationFilter{}, sort: orchv1.DestinationSort(0)},
+	{
+		in: DestinationDelivery, filter: &orchv1.DestinationDeliveryFilter{}, sort: orchv1.DestinationDeliverySort(0),
+		within: bson.D{{Key: "destination_id", Value: binary(numbered(1))}},
+	},
 }
 
 // pageSize is the usual limit of a list.

@@ -281,6 +281,27 @@ func indexes() []Index {
 		{Collection: WebhookDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
 		{Collection: AutomationDelivery, Keys: scoped("automation_id", "attempted", "_id"), For: "the deliveries of an automation by ATTEMPTED_*, and the oldest of them"},
 		{Collection: AutomationDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
+		{Collection: Destination, Keys: scoped("name"), Unique: true, For: "one destination per name; NAME_*; name.any_"},
+		{Collection: Destination, Keys: keys("due"), Sparse: true, For: "destinations with work, of all workspaces"},
+		{Collection: Destination, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
+		{Collection: DestinationDelivery, Keys: scoped("destination_id", "queued", "_id"), For: "the deliveries of a destination by QUEUED_*"},
+		{
+			Collection: DestinationDelivery, Keys: scoped("destination_id", "next_attempt", "sequence"), Partial: present("next_attempt"),
+			For: "deliveries that wait, in the order of their attempts",
+		},
+		{
+			Collection: DestinationDelivery, Keys: scoped("destination_id", "key", "sequence"), Partial: present("key"),
+			For: "the first delivery of a key that waits",
+		},
+		{
+			Collection: DestinationDelivery, Keys: scoped("destination_id", "waiting_bytes"), Partial: present("waiting_bytes"),
+			For: "number and size of the deliveries that wait",
+		},
+		{
+			Collection: DestinationDelivery, Keys: scoped("destination_id", "finished", "_id"), Partial: present("finished"),
+			For: "retention of finished deliveries, and the oldest of them",
+		},
+		{Collection: DestinationDelivery, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: WebhookWatch, Keys: keys("due"), Sparse: true, For: "webhooks that the watcher examines, of all workspaces"},
 		{Collection: WebhookWatch, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 

@@ -22,6 +22,7 @@ var creations = map[string]bool{
 	orchv1.ConcurrencyLimitService_CreateConcurrencyLimit_FullMethodName:     true,
 	orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName:      true,
 	orchv1.DeploymentService_CreateDeploymentSchedules_FullMethodName:        true,
+	orchv1.DestinationService_CreateDestination_FullMethodName:               true,
 	orchv1.FlowRunService_CreateFlowRun_FullMethodName:                       true,
 	orchv1.SavedSearchService_CreateSavedSearch_FullMethodName:               true,
 	orchv1.VariableService_CreateVariable_FullMethodName:                     true,

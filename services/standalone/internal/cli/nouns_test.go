@@ -49,6 +49,7 @@ var nouns = map[string]struct{ command, reason string }{
 	"user_access":           {"workspace", ""},
 	"users":                 {"user", ""},
 	"v2/concurrency_limits": {"limit", ""},
+	"v2/destinations":       {"destination", ""},
 	"variables":             {"variable", ""},
 	"version":               {"status", ""},
 	"webhooks":              {"webhook", ""},

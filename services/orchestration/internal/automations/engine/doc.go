@@ -47,9 +47,26 @@ type Deps struct {
 	// Account returns the account of a workspace.
 	Account func(ctx context.Context, ws uuid.UUID) (uuid.UUID, error)
 	Bounds  Bounds
+	// Subscriptions receive all events; nil receives none.
+	Subscriptions Subscriptions
 	// Metrics may be nil.
 	Metrics *Metrics
 }
+
+// Subscriptions store what events cause besides automations, in the order of the stream.
+type Subscriptions interface {
+	// Reset forgets what another replica may have changed. It is called when this replica begins to evaluate.
+	Reset()
+	// Queue stores what events of a workspace cause. The events are not acknowledged before it returns.
+	Queue(ctx context.Context, ws uuid.UUID, events []broker.Event) error
+}
+
+// noSubscriptions is for an engine without subscriptions.
+type noSubscriptions struct{}
+
+func (noSubscriptions) Reset() {}
+
+func (noSubscriptions) Queue(context.Context, uuid.UUID, []broker.Event) error { return nil }
 
 // Engine evaluates automations.
 type Engine struct {
@@ -113,6 +130,9 @@ func New(deps Deps) *Engine {
 	}
 	if deps.Metrics == nil {
 		deps.Metrics = NewMetrics()
+	}
+	if deps.Subscriptions == nil {
+		deps.Subscriptions = noSubscriptions{}
 	}
 	return &Engine{
 		Deps:           deps,

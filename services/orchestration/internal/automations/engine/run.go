@@ -87,6 +87,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	e.Metrics.quarantined.Set(0)
 	e.started = e.now()
 	e.timers.reset()
+	e.Subscriptions.Reset()
 	err := e.buckets.EachAcross(ctx, store.Query{Filter: bson.D{{Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
 		e.timers.set(ws, b)
 		return nil
@@ -210,6 +211,7 @@ func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 				unreadable, err = t.accept(ctx, events)
 				return err
 			})
+			err = errors.Join(err, e.Subscriptions.Queue(ctx, ws, events))
 			spans.End(err)
 			mu.Lock()
 			defer mu.Unlock()

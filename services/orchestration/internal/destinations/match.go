@@ -1,0 +1,226 @@
+package destinations
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/broker"
+	wire "github.com/orch-project/orch/pkg/events"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/match"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Matcher stores a delivery for each event and destination with a subscription to the event. One replica at a time uses it, in the order
+// of the stream.
+type Matcher struct {
+	service *Service
+
+	mu         sync.Mutex
+	workspaces map[uuid.UUID]*subscribers
+}
+
+// NewMatcher returns a matcher that knows no destinations yet.
+func (s *Service) NewMatcher() *Matcher {
+	return &Matcher{service: s, workspaces: map[uuid.UUID]*subscribers{}}
+}
+
+// subscribers are the destinations of a workspace by the names of events.
+type subscribers struct {
+	index *match.Index[*subscriber]
+	all   map[uuid.UUID]*subscriber
+	// changed reports that a destination has changed since.
+	changed bool
+}
+
+// subscriber is a destination. Its numbers concern the deliveries that wait.
+type subscriber struct {
+	id       uuid.UUID
+	resource string
+	ordered  []string
+	// sequence is the position of the newest delivery.
+	sequence int64
+	usage    usage
+	// reported is the last time at which refused deliveries were reported.
+	reported time.Time
+}
+
+// Reset forgets all destinations: another replica may have stored deliveries meanwhile.
+func (m *Matcher) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.workspaces)
+}
+
+// Queue stores the deliveries of events of a workspace, which no other call queues meanwhile. After an error the same events may be
+// queued again.
+func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, batch []broker.Event) error {
+	queued := map[*subscriber][]*orchv1.DestinationDelivery{}
+	for i := range batch {
+		if changesDestinations(m.service.Vocabulary.String(), batch[i].Type) {
+			m.change(ws)
+		}
+		known, err := m.load(ctx, ws)
+		if err != nil {
+			return err
+		}
+		if !known.index.MayMatch(batch[i].Type) {
+			continue
+		}
+		event, _, err := wire.FromBroker(batch[i])
+		if err != nil {
+			continue // The evaluation of automations, or the persister, moves it to the dead letters.
+		}
+		for _, to := range unique(known.index.Takers(event)) {
+			if event.GetResource().GetLabels()[m.service.Vocabulary.ResourceID()] == to.resource {
+				continue // A destination does not receive the events about itself, which its deliveries cause.
+			}
+			queued[to] = append(queued[to], m.delivery(to, event))
+		}
+	}
+	for to, deliveries := range queued {
+		if err := m.store(ctx, ws, to, deliveries); err != nil {
+			m.change(ws) // The destination may be another one now.
+			return err
+		}
+	}
+	return nil
+}
+
+// changesDestinations reports whether an event of a name says that a destination changed.
+func changesDestinations(prefix, name string) bool {
+	verb, ok := strings.CutPrefix(name, prefix)
+	return ok && (verb == "."+kind+".created" || verb == "."+kind+".updated" || verb == "."+kind+".deleted")
+}
+
+// unique returns the destinations of an event, each once: several of its subscriptions may take the event.
+func unique(matches []*subscriber) []*subscriber {
+	if len(matches) < 2 {
+		return matches
+	}
+	slices.SortFunc(matches, func(a, b *subscriber) int { return bytes.Compare(a.id[:], b.id[:]) })
+	return slices.Compact(matches)
+}
+
+// change notes that a destination of a workspace has changed.
+func (m *Matcher) change(ws uuid.UUID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.workspaces[ws]; known != nil {
+		known.changed = true
+	}
+}
+
+// load returns the destinations of a workspace, and reads them unless they are known. It omits those that this version cannot read.
+func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) {
+	m.mu.Lock()
+	known := m.workspaces[ws]
+	m.mu.Unlock()
+	if known != nil && !known.changed {
+		return known, nil
+	}
+	found, err := m.service.destinations.FindAcross(ctx, store.Query{
+		Filter: bson.D{{Key: "ws", Value: store.Binary(ws)}}, Sort: bson.D{{Key: "name", Value: 1}}, Limit: 2 * maxDestinations,
+	})
+	if err != nil {
+		return nil, err
+	}
+	loaded := &subscribers{index: match.NewIndex[*subscriber](), all: map[uuid.UUID]*subscriber{}}
+	pass := m.service.Store.Pass(ctx, "read the id of a destination")
+	for _, one := range found {
+		d := one.Message
+		id, err := uuid.Parse(d.GetId())
+		if err != nil {
+			_ = pass.Record(err, "workspace", ws)
+			continue
+		}
+		to := &subscriber{
+			id: id, resource: m.service.Vocabulary.Name(kind, d.GetId()), ordered: d.GetOrderedBy(), sequence: d.GetSequence(),
+		}
+		if known != nil && known.all[id] != nil {
+			before := known.all[id]
+			to.sequence, to.usage, to.reported = max(to.sequence, before.sequence), before.usage, before.reported
+		}
+		loaded.all[id] = to
+		for _, subscription := range d.GetSubscriptions() {
+			loaded.index.Add(filterOf(subscription), to)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.workspaces[ws] = loaded
+	return loaded, nil
+}
+
+// filterOf returns the filter of the names of a subscription.
+func filterOf(subscription *orchv1.DestinationSubscription) *match.Filter {
+	return match.NewFilter(&orchv1.EventTrigger{Expect: subscription.GetEvents()})
+}
+
+// delivery is the delivery of an event to a destination. Its position follows that of the last one, and the time unless the clock stepped
+// back.
+func (m *Matcher) delivery(to *subscriber, event *orchv1.ReceivedEvent) *orchv1.DestinationDelivery {
+	now := m.service.Store.Now()
+	to.sequence = max(to.sequence+1, now.UnixMicro())
+	d := &orchv1.DestinationDelivery{
+		Id: uuid.NewSHA1(to.id, []byte(event.GetId())).String(), DestinationId: to.id.String(),
+		EventId: event.GetId(), Event: event.GetEvent(), Source: event, Queued: timestamppb.New(now), NextAttempt: timestamppb.New(now),
+		State:    orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING,
+		Sequence: to.sequence,
+	}
+	if len(to.ordered) > 0 {
+		key := orderKey(to.ordered, event)
+		d.Key = &key
+	}
+	return d
+}
+
+// orderKey is a digest of the values of labels: they may be long.
+func orderKey(labels []string, event *orchv1.ReceivedEvent) string {
+	digest := sha256.New()
+	for _, label := range labels {
+		value := trigger.LabelValue(event, label)
+		fmt.Fprintf(digest, "%d:%s", len(value), value)
+	}
+	return hex.EncodeToString(digest.Sum(nil)[:16])
+}
+
+// store stores deliveries in their order, as far as the queue of the destination has room, and makes the destination due.
+func (m *Matcher) store(ctx context.Context, ws uuid.UUID, to *subscriber, deliveries []*orchv1.DestinationDelivery) error {
+	admitted, err := m.admit(ctx, ws, to, deliveries)
+	if err != nil {
+		return err
+	}
+	if _, err := store.InsertAll(ctx, m.service.deliveries, ws, admitted); err != nil {
+		return err
+	}
+	refused := len(deliveries) - len(admitted)
+	_, err = m.service.edit(ctx, ws, to.id, func(next *orchv1.Destination) (effects []store.Effect, err error) {
+		if len(admitted) > 0 {
+			next.Sequence = max(next.GetSequence(), to.sequence-1)
+			m.service.setDue(next)
+		}
+		if refused > 0 && to.mayReport(m.service.Store.Now()) {
+			effects, err = m.service.report(ws, next, "queue-full", map[string]any{"refused": refused, "cause": queueFull})
+		}
+		return effects, err
+	})
+	if errors.Is(err, store.ErrNotFound) { // It was deleted, perhaps before these deliveries were stored.
+		return m.service.deleteDeliveries(ctx, ws, to.id)
+	}
+	m.service.wake()
+	return err
+}

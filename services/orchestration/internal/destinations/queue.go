@@ -1,0 +1,176 @@
+package destinations
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// The bounds of the deliveries of a destination that wait, in number and in bytes.
+const (
+	maxQueued      = 1_000_000
+	maxQueuedBytes = 1 << 30
+)
+
+// queueFull is the cause of refused deliveries.
+const queueFull = "the destination has too many deliveries that wait"
+
+const (
+	// measureAgain is how often a queue without room is measured again.
+	measureAgain = 10 * time.Second
+	// reportAgain is how often refused deliveries of a destination are reported.
+	reportAgain = time.Minute
+)
+
+// usage is an upper bound of the deliveries that wait: those of the last measurement, and all that were admitted since.
+type usage struct {
+	count, bytes int64
+	measured     time.Time
+}
+
+// admit returns the first deliveries, as many as the queue has room for.
+func (m *Matcher) admit(ctx context.Context, ws uuid.UUID, to *subscriber, deliveries []*orchv1.DestinationDelivery) ([]*orchv1.DestinationDelivery, error) {
+	now := m.service.Store.Now()
+	for i, d := range deliveries {
+		size := int64(proto.Size(d.GetSource()))
+		d.WaitingBytes = &size
+		full := to.usage.count >= maxQueued || to.usage.bytes+size > maxQueuedBytes
+		if to.usage.measured.IsZero() || full && now.Sub(to.usage.measured) >= measureAgain {
+			var err error
+			if to.usage, err = m.service.measure(ctx, ws, to.id, now); err != nil {
+				return nil, err
+			}
+			full = to.usage.count >= maxQueued || to.usage.bytes+size > maxQueuedBytes
+		}
+		if full {
+			return deliveries[:i], nil
+		}
+		to.usage.count++
+		to.usage.bytes += size
+	}
+	return deliveries, nil
+}
+
+// measure counts the deliveries of a destination that wait.
+func (s *Service) measure(ctx context.Context, ws, destination uuid.UUID, now time.Time) (usage, error) {
+	var rows []struct {
+		Count int64 `bson:"count"`
+		Bytes int64 `bson:"bytes"`
+	}
+	waiting := append(deliveriesOf(destination), bson.E{Key: "waiting_bytes", Value: bson.D{{Key: "$gt", Value: int64(0)}}})
+	err := s.deliveries.Aggregate(ctx, ws, waiting, []bson.D{{{Key: "$group", Value: bson.D{
+		{Key: "_id", Value: nil}, {Key: "count", Value: bson.D{{Key: "$sum", Value: 1}}}, {Key: "bytes", Value: bson.D{{Key: "$sum", Value: "$waiting_bytes"}}},
+	}}}}, &rows)
+	if err != nil || len(rows) == 0 {
+		return usage{measured: now}, err
+	}
+	return usage{count: rows[0].Count, bytes: rows[0].Bytes, measured: now}, nil
+}
+
+// mayReport reports whether refused deliveries may be reported now.
+func (t *subscriber) mayReport(now time.Time) bool {
+	if passed := now.Sub(t.reported); passed >= 0 && passed < reportAgain {
+		return false
+	}
+	t.reported = now
+	return true
+}
+
+// scheduled is the condition of deliveries that have a time of their next attempt. Parked deliveries have none.
+var scheduled = bson.E{Key: "next_attempt", Value: bson.D{{Key: "$gt", Value: int64(0)}}}
+
+// byTime is the order in which deliveries are attempted, bySequence that of a key.
+var (
+	byTime     = bson.D{{Key: "next_attempt", Value: 1}, {Key: "sequence", Value: 1}}
+	bySequence = bson.D{{Key: "sequence", Value: 1}}
+)
+
+// due returns the first deliveries of a destination that are due: at least one, if there is one, and as many as the bytes permit.
+func (s *Service) due(ctx context.Context, ws, destination uuid.UUID) ([]*orchv1.DestinationDelivery, error) {
+	filter := append(deliveriesOf(destination), bson.E{Key: "next_attempt", Value: bson.D{
+		{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: s.Store.Now().UnixMicro()},
+	}})
+	found, _, err := s.deliveries.Page(ctx, ws, store.Query{Filter: filter, Sort: byTime, Limit: pageSize, Bytes: pageBytes})
+	return found, err
+}
+
+// first returns the first delivery of a destination that is scheduled, nil for none.
+func (s *Service) first(ctx context.Context, ws, destination uuid.UUID) (*orchv1.DestinationDelivery, error) {
+	found, err := s.deliveries.Find(ctx, ws, store.Query{Filter: append(deliveriesOf(destination), scheduled), Sort: byTime, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// firstOf returns the first deliveries of a key that wait, scheduled or parked: whole ones, or the given fields.
+func (s *Service) firstOf(ctx context.Context, ws, destination uuid.UUID, key string, n int, fields ...string) ([]*orchv1.DestinationDelivery, error) {
+	return s.deliveries.Find(ctx, ws, store.Query{
+		Filter: append(deliveriesOf(destination), bson.E{Key: "key", Value: key}), Sort: bySequence, Limit: int64(n), Fields: fields,
+	})
+}
+
+// park takes deliveries out of the order of attempts: they wait for an earlier one of their key. Each delivery is parked about once, so a
+// key that fails for long costs no more than one that fails once.
+func (s *Service) park(ctx context.Context, ws uuid.UUID, waiting []*orchv1.DestinationDelivery) error {
+	if len(waiting) == 0 {
+		return nil
+	}
+	ids, err := idsOf(waiting)
+	if err != nil {
+		return err
+	}
+	return s.Store.UpdateMany(ctx, s.deliveries.Name(), ws, bson.D{{Key: "_id", Value: store.OneOf(ids)}, scheduled}, bson.D{{Key: "$unset", Value: bson.D{{Key: "next_attempt", Value: ""}}}})
+}
+
+// promote makes the parked deliveries of a key that follow a delivery due, as many as a page has. It precedes the end of that delivery, so
+// no crash leaves a key without a delivery that is due.
+func (s *Service) promote(ctx context.Context, ws, destination uuid.UUID, key string, after int64) error {
+	following, err := s.deliveries.Find(ctx, ws, store.Query{
+		Filter: append(deliveriesOf(destination), bson.E{Key: "key", Value: key}, bson.E{Key: "sequence", Value: bson.D{{Key: "$gt", Value: after}}}),
+		Sort:   bySequence, Limit: pageSize, Fields: []string{"_id", "sequence", "next_attempt"},
+	})
+	if err != nil {
+		return err
+	}
+	parked := slices.DeleteFunc(following, func(d *orchv1.DestinationDelivery) bool { return d.NextAttempt != nil })
+	if len(parked) == 0 {
+		return nil
+	}
+	ids, err := idsOf(parked)
+	if err != nil {
+		return err
+	}
+	// The time precedes those of later deliveries of the key.
+	unscheduled := bson.E{Key: "next_attempt", Value: bson.D{{Key: "$exists", Value: false}}}
+	return s.reschedule(ctx, ws, bson.D{{Key: "_id", Value: store.OneOf(ids)}, unscheduled}, time.UnixMicro(parked[0].GetSequence()))
+}
+
+func idsOf(deliveries []*orchv1.DestinationDelivery) ([]uuid.UUID, error) {
+	ids := make([]uuid.UUID, len(deliveries))
+	for i, d := range deliveries {
+		var err error
+		if ids[i], err = uuid.Parse(d.GetId()); err != nil {
+			return nil, fmt.Errorf("read the id of a delivery: %w", err)
+		}
+	}
+	return ids, nil
+}
+
+// expedite makes all deliveries of a destination due that wait for a later attempt, as if they had been due since a time.
+func (s *Service) expedite(ctx context.Context, ws, destination uuid.UUID, since time.Time) error {
+	later := bson.E{Key: "next_attempt", Value: bson.D{{Key: "$gt", Value: s.Store.Now().UnixMicro()}}}
+	return s.reschedule(ctx, ws, append(deliveriesOf(destination), later), since)
+}
+
+func (s *Service) reschedule(ctx context.Context, ws uuid.UUID, filter bson.D, to time.Time) error {
+	return s.Store.UpdateMany(ctx, s.deliveries.Name(), ws, filter, bson.D{{Key: "$set", Value: bson.D{{Key: "next_attempt", Value: to.UnixMicro()}}}})
+}

@@ -1,0 +1,159 @@
+package destinations
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
+)
+
+// The bounds of the headers of a destination: their number, and the bytes of a value.
+const (
+	maxHeaders     = 20
+	maxHeaderValue = 4096
+)
+
+// framing are headers that the client sets: they frame the message, or belong to the signature.
+var framing = []string{
+	"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Webhook-Id", "Webhook-Signature", "Webhook-Timestamp",
+}
+
+// settings are the fields that the Create and Update messages share.
+type settings interface {
+	GetName() string
+	GetDescription() string
+	GetEnabled() bool
+	GetUrl() string
+	GetHeaders() map[string]string
+	GetSecret() string
+	GetSubscriptions() []*orchv1.DestinationSubscription
+	GetOrderedBy() []string
+	GetRetryFor() int64
+}
+
+// allSettings are the names of these fields, and of rate_limit.
+var allSettings = []string{
+	"name", "description", "enabled", "url", "headers", "secret", "subscriptions", "ordered_by", "rate_limit", "retry_for",
+}
+
+// apply applies the sent fields, and encrypts the secrets among them. It returns one 422 with all field errors.
+func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, rateLimit *int64, fields []string) error {
+	var fieldErrors []*orchv1.FieldError
+	refuse := func(text string, path ...string) {
+		fieldErrors = append(fieldErrors, rpc.BodyError("value_error", "Value error, "+text, path...))
+	}
+	for _, field := range fields {
+		var err error
+		switch field {
+		case "name":
+			d.Name = sent.GetName()
+		case "description":
+			d.Description = sent.GetDescription()
+		case "enabled":
+			d.Enabled = sent.GetEnabled()
+		case "url":
+			if err := egress.CheckAddress(sent.GetUrl()); err != nil {
+				refuse(err.Error(), "url")
+			}
+			d.Url = sent.GetUrl()
+		case "headers":
+			checkHeaders(sent.GetHeaders(), refuse)
+			err = s.sealHeaders(ws, d, sent.GetHeaders())
+		case "secret":
+			if secret := sent.GetSecret(); secret != "" && egress.CheckSecret(secret) != nil {
+				refuse("the secret "+egress.ErrSecret.Error(), "secret")
+			}
+			err = s.sealSecret(ws, d, sent.GetSecret())
+		case "subscriptions":
+			s.checkSubscriptions(sent.GetSubscriptions(), refuse)
+			d.Subscriptions = sent.GetSubscriptions()
+		case "ordered_by":
+			for i, label := range sent.GetOrderedBy() {
+				if label == "" || len(label) > maxLabel {
+					refuse(fmt.Sprintf("a label has 1 to %d bytes", maxLabel), "ordered_by", strconv.Itoa(i))
+				}
+			}
+			d.OrderedBy = sent.GetOrderedBy()
+		case "rate_limit":
+			d.RateLimit = rateLimit
+		case "retry_for":
+			d.RetryFor = sent.GetRetryFor()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(fieldErrors) > 0 {
+		return rpc.Invalid(fieldErrors...)
+	}
+	return nil
+}
+
+// maxLabel bounds the name of a label, and maxPattern the name of an event in a subscription, in bytes.
+const (
+	maxLabel   = 255
+	maxPattern = 1024
+)
+
+func checkHeaders(headers map[string]string, refuse func(text string, path ...string)) {
+	if len(headers) > maxHeaders {
+		refuse(fmt.Sprintf("there are at most %d headers", maxHeaders), "headers")
+	}
+	for name, value := range headers {
+		switch {
+		case !httpguts.ValidHeaderFieldName(name):
+			refuse("this is not the name of a header", "headers", name)
+		case slices.Contains(framing, textproto.CanonicalMIMEHeaderKey(name)):
+			refuse("the server sets this header", "headers", name)
+		case !httpguts.ValidHeaderFieldValue(value) || len(value) > maxHeaderValue:
+			refuse(fmt.Sprintf("the value of a header has at most %d bytes, and no control characters", maxHeaderValue), "headers", name)
+		}
+	}
+}
+
+// checkSubscriptions refuses texts that are too long, and filters and templates that do not compile.
+func (s *Service) checkSubscriptions(subscriptions []*orchv1.DestinationSubscription, refuse func(text string, path ...string)) {
+	for i, subscription := range subscriptions {
+		at := []string{"subscriptions", strconv.Itoa(i)}
+		for j, name := range subscription.GetEvents() {
+			if name == "" || len(name) > maxPattern {
+				refuse(fmt.Sprintf("the name of an event has 1 to %d bytes", maxPattern), append(slices.Clone(at), "events", strconv.Itoa(j))...)
+			}
+		}
+		if subscription.Filter != nil {
+			if _, err := s.templates.CachedExpression(subscription.GetFilter()); err != nil {
+				refuse(templateError(err), append(slices.Clone(at), "filter")...)
+			}
+		}
+		if subscription.Template != nil {
+			if _, err := s.templates.Cached(subscription.GetTemplate()); err != nil {
+				refuse(templateError(err), append(slices.Clone(at), "template")...)
+			}
+		}
+	}
+}
+
+// templateError is the error of a filter or a template, with its position.
+func templateError(err error) string {
+	if at, ok := errors.AsType[*jinja.Error](err); ok {
+		return at.Error()
+	}
+	return err.Error()
+}
+
+// conflict is the 409 for a name that another destination has.
+func conflict(d *orchv1.Destination) error {
+	return rpc.Detail(http.StatusConflict, fmt.Sprintf("A destination with the name '%s' already exists.", strings.ToValidUTF8(d.GetName(), "\ufffd")))
+}

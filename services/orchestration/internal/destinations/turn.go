@@ -1,0 +1,240 @@
+package destinations
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const (
+	// pageSize and pageBytes bound the deliveries that a turn reads at once.
+	pageSize  = 100
+	pageBytes = 1 << 20
+	// maxConcurrent bounds the requests to a destination that are in flight.
+	maxConcurrent = 8
+	// idleFor is when a destination without work is examined for deliveries whose retention is over.
+	idleFor = time.Hour
+)
+
+// errTurnOver reports that a turn ended with work left.
+var errTurnOver = errors.New("the turn of the destination is over")
+
+// turn sends the deliveries of one destination during a claim.
+type turn struct {
+	sender *Sender
+	claim  *claim
+	until  time.Time
+	// sending is the context of requests and their results, which may end after the claim.
+	sending context.Context
+
+	mu sync.Mutex
+	// circuit is that of the destination, as far as the turn knows.
+	circuit *orchv1.DestinationCircuit
+}
+
+// run sends until no delivery is due, and ends the claim. Its error is errTurnOver if the claim remains.
+func (t *turn) run(ctx context.Context) error {
+	s, c := t.sender.service, t.claim
+	if c.tidy {
+		if err := s.tidy(ctx, c.ws, c.id); err != nil {
+			return err
+		}
+	}
+	for ctx.Err() == nil && time.Now().Before(t.until) {
+		d, err := s.destinations.Get(ctx, c.ws, c.id)
+		if err != nil {
+			return err
+		}
+		t.setCircuit(d.GetCircuit())
+		page, due, err := t.next(ctx, d)
+		switch {
+		case err != nil:
+			return err
+		case len(page) > 0:
+			err = t.send(ctx, d, page)
+		default:
+			if err = c.end(ctx, d.GetSequence(), due); err == nil {
+				return nil
+			}
+		}
+		if err != nil && !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+	return errTurnOver
+}
+
+// next returns the deliveries to attempt now. Without any, it returns the time at which the destination is due again.
+func (t *turn) next(ctx context.Context, d *orchv1.Destination) (page []*orchv1.DestinationDelivery, due time.Time, err error) {
+	s, c := t.sender.service, t.claim
+	now := s.Store.Now()
+	idle := now.Add(idleFor)
+	if !d.GetEnabled() {
+		return nil, idle, nil
+	}
+	open := probing(d.GetCircuit())
+	if !open {
+		page, err := s.due(ctx, c.ws, c.id)
+		if err != nil || len(page) > 0 {
+			return page, idle, err
+		}
+	}
+	first, err := s.first(ctx, c.ws, c.id)
+	if err != nil || first == nil {
+		return nil, idle, err
+	}
+	due = first.GetNextAttempt().AsTime()
+	if open {
+		due = d.GetCircuit().GetProbe().AsTime()
+		if !due.After(now) { // The delivery probes the destination, whenever its own attempt is due.
+			if first.Key != nil {
+				page, err = s.firstOf(ctx, c.ws, c.id, first.GetKey(), 1)
+				return page, idle, err
+			}
+			return []*orchv1.DestinationDelivery{first}, idle, nil
+		}
+	}
+	if idle.Before(due) {
+		due = idle
+	}
+	return nil, due, nil
+}
+
+// chains groups deliveries by their keys, in the order of their first ones. A delivery without a key is a chain of its own.
+func chains(page []*orchv1.DestinationDelivery) [][]*orchv1.DestinationDelivery {
+	var all [][]*orchv1.DestinationDelivery
+	position := map[string]int{}
+	for _, d := range page {
+		i, known := position[d.GetKey()]
+		if d.Key == nil || !known {
+			if d.Key != nil {
+				position[d.GetKey()] = len(all)
+			}
+			all = append(all, []*orchv1.DestinationDelivery{d})
+			continue
+		}
+		all[i] = append(all[i], d)
+	}
+	return all
+}
+
+// send attempts the deliveries of a page: those of one key one after another, others side by side. It begins no further ones once the
+// circuit has opened.
+func (t *turn) send(ctx context.Context, d *orchv1.Destination, page []*orchv1.DestinationDelivery) error {
+	to, err := t.sender.service.endpointOf(t.claim.ws, d)
+	if err != nil {
+		return err
+	}
+	sending, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var group sync.WaitGroup
+	slots := make(chan struct{}, maxConcurrent)
+	for i, chain := range chains(page) {
+		if i > 0 && t.open() {
+			break
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-sending.Done():
+		}
+		if sending.Err() != nil {
+			break
+		}
+		group.Go(func() {
+			defer func() { <-slots }()
+			if err := t.sendChain(sending, to, chain); err != nil {
+				stop(err)
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return errTurnOver
+	}
+	return context.Cause(sending)
+}
+
+// sendChain attempts deliveries one after another. Those of a key wait for the first one that fails.
+func (t *turn) sendChain(ctx context.Context, to *endpoint, chain []*orchv1.DestinationDelivery) error {
+	s, c, key := t.sender.service, t.claim, chain[0].Key
+	if key != nil {
+		first, err := s.firstOf(ctx, c.ws, c.id, *key, len(chain), "_id", "sequence")
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(chain, func(a, b *orchv1.DestinationDelivery) int { return cmp.Compare(a.GetSequence(), b.GetSequence()) })
+		n := 0
+		for n < min(len(chain), len(first)) && chain[n].GetId() == first[n].GetId() {
+			n++
+		}
+		if err := s.park(ctx, c.ws, chain[n:]); err != nil { // An earlier delivery of the key is not in the page.
+			return err
+		}
+		chain = chain[:n]
+	}
+	for i, d := range chain {
+		if i > 0 && t.open() {
+			return nil
+		}
+		if err := t.wait(ctx, to.interval); err != nil {
+			return err
+		}
+		if key != nil && i == len(chain)-1 {
+			if err := s.promote(ctx, c.ws, c.id, *key, d.GetSequence()); err != nil {
+				return err
+			}
+		}
+		stored, err := t.attempt(ctx, to, d)
+		if err != nil {
+			return err
+		}
+		if key != nil && stored.NextAttempt != nil {
+			return s.park(ctx, c.ws, chain[i+1:])
+		}
+	}
+	return nil
+}
+
+// catchUp bounds the requests that follow a late one without a pause, as a time.
+const catchUp = 100 * time.Millisecond
+
+// wait waits for the time of the next request by the rate of the destination.
+func (t *turn) wait(ctx context.Context, interval time.Duration) error {
+	if interval == 0 {
+		return nil
+	}
+	t.mu.Lock()
+	now := time.Now()
+	slot := t.claim.slot.Add(interval)
+	if slot.Before(now.Add(-catchUp)) {
+		slot = now
+	}
+	t.claim.slot = slot
+	t.mu.Unlock()
+	timer := time.NewTimer(slot.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// open reports whether the circuit is open.
+func (t *turn) open() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return probing(t.circuit)
+}
+
+func (t *turn) setCircuit(circuit *orchv1.DestinationCircuit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.circuit = circuit
+}
