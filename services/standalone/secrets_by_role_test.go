@@ -89,6 +89,8 @@ func (h *hosted) guard() guarded {
 	require.Equal(h.t, 401, h.send("POST", root+"/hooks/"+at(hook, "slug"), `{"a": "canary-row"}`, "X-Hub-Signature-256", "sha256=00").status)
 	open := create(201, ws+"/webhooks/", `{"name": "open", "template": "{\"event\": \"canary-row\", \"resource\": {\"orch.resource.id\": \"canary-row\"}}"}`)
 	require.Equal(h.t, 204, h.send("POST", root+"/hooks/"+at(open, "slug"), `{"a": "canary-row"}`).status)
+	destination := create(201, ws+"/v2/destinations/", `{"name": "canary-destination", "url": "https://example.com", "headers": {"X-Key": "canary-header"},
+		"secret": "whsec_Y2FuYXJ5LWRlc3RpbmF0aW9u"}`)
 	none := uuid.NewString()
 	return guarded{
 		paths: map[string]string{
@@ -100,10 +102,10 @@ func (h *hosted) guard() guarded {
 			"/block_schemas/": schema, "/block_types/": kind, "/block_types/slug/": "vault", "/bot_access/": none,
 			"/collections/": "aggregate-worker-metadata", "/concurrency_limits/": none, "/deployments/": deployment, "/events/": "canary-row",
 			"/flow_run_states/": none, "/flow_runs/": run, "/flows/": flow, "/saved_searches/": none, "/task_run_states/": none, "/task_runs/": none,
-			"/team_access/": none, "/ui/": none, "/user_access/": none, "/users/": at(member, "user_id"), "/v2/concurrency_limits/": none,
+			"/team_access/": none, "/ui/": none, "/user_access/": none, "/users/": at(member, "user_id"), "/v2/concurrency_limits/": none, "/v2/destinations/": at(destination, "id"),
 			"/variables/": variable, "/webhooks/": at(hook, "id"), "/work_pools/": "canary-pool", "/work_queues/": none,
 		},
-		secrets: []string{"canary-signing-secret", "canary-verify-token", at(bot, "api_key", "key"), at(member, "api_key", "key"), h.owner},
+		secrets: []string{"canary-signing-secret", "canary-verify-token", "canary-header", "Y2FuYXJ5LWRlc3RpbmF0aW9u", at(bot, "api_key", "key"), at(member, "api_key", "key"), h.owner},
 		scoped: map[string]string{
 			"read_block_secrets": "canary-block", "read_webhook_addresses": at(hook, "slug"), "administer_server": deadLetterReason,
 			"see_audit_events": "orch-cloud.service-account.created",
