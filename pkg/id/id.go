@@ -13,6 +13,7 @@ package id
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -50,6 +51,17 @@ func (s *Source) New() uuid.UUID {
 	}
 	s.last = max(timeBits(s.clock.Now()), s.last+1)
 	binary.BigEndian.PutUint64(u[:8], s.last<<4&^0xffff|0x7000|s.last&0x0fff)
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+// Derived returns the id that follows from a time and a seed: equal ones have equal ids. It sorts by the time, as other ids do.
+func Derived(at time.Time, seed []byte) uuid.UUID {
+	sum := sha256.Sum256(seed)
+	u := uuid.UUID(sum[:16])
+	binary.BigEndian.PutUint16(u[0:], uint16(at.UnixMilli()>>32))
+	binary.BigEndian.PutUint32(u[2:], uint32(at.UnixMilli()))
+	u[6] = u[6]&0x0f | 0x70 // Version 7.
 	u[8] = u[8]&0x3f | 0x80
 	return u
 }

@@ -47,6 +47,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/automations"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
+	"github.com/orch-project/orch/services/orchestration/internal/backfills"
 	"github.com/orch-project/orch/services/orchestration/internal/blocks"
 	"github.com/orch-project/orch/services/orchestration/internal/collectionviews"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
@@ -150,6 +151,7 @@ type Orchestration struct {
 	schemas     *parameters.Service
 	deployments *deployments.Service
 	scheduler   *schedules.Scheduler
+	backfills   *backfills.Service
 	background  *backgroundMetrics
 	limits      *concurrency.Service
 	events      *events.Service
@@ -273,6 +275,9 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Store: o.store, Runs: o.runs, Scheduler: o.scheduler, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
 		Follow: limits.DeploymentEffect, Pools: pools, Quotas: o.quotas, Flush: flush, Vocabulary: cfg.Vocabulary, Admission: deps.Admission,
 	})
+	o.backfills = backfills.New(backfills.Deps{
+		Store: o.store, Vocabulary: cfg.Vocabulary, Runs: o.runs, Check: o.deployments.CheckParameters, Admission: deps.Admission, Flush: flush, Registry: deps.Registry,
+	})
 	o.pools = workpools.New(pools, o.deployments)
 	o.events = events.New(events.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.record, Records: o.records, Tracer: deps.Tracer,
@@ -363,6 +368,7 @@ var collections = []query.Collection{
 	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook, query.WebhookWatch,
 	query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
 	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.AutomationKey, query.Destination, query.DestinationDelivery, query.WorkPool, query.WorkQueue, query.RetentionPolicy, query.RunTimeouts,
+	query.Backfill,
 }
 
 // RegisterJSON adds the methods that append the JSON of their responses, for a gateway of the same process.
@@ -387,6 +393,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterUiSchemaServiceServer(r, o.schemas)
 	orchv1.RegisterDeploymentServiceServer(r, o.deployments)
 	orchv1.RegisterUiScheduleServiceServer(r, o.deployments)
+	orchv1.RegisterBackfillServiceServer(r, o.backfills)
 	orchv1.RegisterConcurrencyLimitV2ServiceServer(r, o.limits)
 	orchv1.RegisterConcurrencyLimitServiceServer(r, o.limits)
 	orchv1.RegisterEventServiceServer(r, o.events)

@@ -23,6 +23,7 @@ var storedMessages = map[query.Collection]proto.Message{
 	query.BlockType: &orchv1.BlockType{}, query.BlockSchema: &orchv1.BlockSchema{}, query.Automation: &orchv1.Automation{},
 	query.ConcurrencyLimit: &orchv1.ConcurrencyLimitV2{}, query.Webhook: &orchv1.Webhook{}, query.RetentionPolicy: &orchv1.RetentionPolicy{},
 	query.RunTimeouts: &orchv1.RunTimeouts{}, query.Destination: &orchv1.Destination{}, query.DestinationDelivery: &orchv1.DestinationDelivery{},
+	query.Backfill: &orchv1.Backfill{},
 }
 
 // computedNames are the fields of a message that are in REST and not stored.

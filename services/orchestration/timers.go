@@ -18,6 +18,7 @@ import (
 // Timers say how often background tasks run; 0 turns a task off.
 type Timers struct {
 	Scheduler           time.Duration `env:"ORCH_SCHEDULER_EVERY" envDefault:"500ms" desc:"The polling interval of the scheduler, which creates the runs of schedules; 0 turns it off."`
+	Backfills           time.Duration `env:"ORCH_BACKFILLS_EVERY" envDefault:"1s" desc:"The polling interval for backfills whose runs have ended; 0 turns it off, and backfills create no runs."`
 	PauseExpirations    time.Duration `env:"ORCH_PAUSE_EXPIRATIONS_EVERY" envDefault:"5s" desc:"The polling interval for expired pauses of runs; 0 turns it off."`
 	LateRuns            time.Duration `env:"ORCH_LATE_RUNS_EVERY" envDefault:"5s" desc:"The polling interval for late runs; 0 turns it off."`
 	Foreman             time.Duration `env:"ORCH_FOREMAN_EVERY" envDefault:"15s" desc:"The polling interval for workers, work pools, work queues and deployments without heartbeats or polls; 0 turns it off."`
@@ -33,8 +34,8 @@ type Timers struct {
 
 // validate refuses negative periods.
 func (t Timers) validate() error {
-	if min(t.Scheduler, t.PauseExpirations, t.LateRuns, t.Foreman, t.RunMonitor, t.CancellationCleanup, t.WebhookWatcher, t.Repossessor, t.Retention, t.QuotaUsage, t.Reencryption, t.HourTotals) < 0 {
-		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_RUN_MONITOR_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_WEBHOOK_WATCHER_EVERY, ORCH_REPOSSESSOR_EVERY, ORCH_RETENTION_EVERY, ORCH_QUOTA_MEASURE_EVERY, ORCH_REENCRYPTION_EVERY, ORCH_HOUR_TOTALS_EVERY: must not be negative")
+	if min(t.Scheduler, t.Backfills, t.PauseExpirations, t.LateRuns, t.Foreman, t.RunMonitor, t.CancellationCleanup, t.WebhookWatcher, t.Repossessor, t.Retention, t.QuotaUsage, t.Reencryption, t.HourTotals) < 0 {
+		return errors.New("ORCH_SCHEDULER_EVERY, ORCH_BACKFILLS_EVERY, ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_FOREMAN_EVERY, ORCH_RUN_MONITOR_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY, ORCH_WEBHOOK_WATCHER_EVERY, ORCH_REPOSSESSOR_EVERY, ORCH_RETENTION_EVERY, ORCH_QUOTA_MEASURE_EVERY, ORCH_REENCRYPTION_EVERY, ORCH_HOUR_TOTALS_EVERY: must not be negative")
 	}
 	return nil
 }
@@ -55,6 +56,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		do    task
 	}{
 		{"scheduler", every.Scheduler, o.scheduler.Pass},
+		{"backfills", every.Backfills, o.backfills.Pass},
 		{"pause expirations", every.PauseExpirations, o.runs.ExpirePauses},
 		{"late runs", every.LateRuns, o.runs.MarkLate},
 		{"foreman", every.Foreman, func(ctx context.Context) (int, error) { return 0, foreman.Pass(ctx) }},

@@ -28,6 +28,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	s.walkTaskRuns()
 	s.walkInputs()
 	s.walkDeployments()
+	s.walkBackfills()
 	s.walkArtifacts()
 	s.walkVariables()
 	s.walkSearches()
@@ -35,7 +36,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	s.walkTagLimits()
 	s.walkInterface()
 	require.Empty(t, s.unvisited("Root", "Admin", "Flows", "Flow Runs", "Flow Run States", "Task Runs", "Task Run States",
-		"Deployments", "Artifacts", "Variables", "SavedSearches", "Concurrency Limits", "Concurrency Limits V2", "Destinations", "UI"))
+		"Deployments", "Backfills", "Artifacts", "Variables", "SavedSearches", "Concurrency Limits", "Concurrency Limits V2", "Destinations", "UI"))
 }
 
 func (s *server) walkRoot() {
@@ -286,6 +287,34 @@ func (s *server) walkDeployments() {
 	require.Equal(t, own, s.visit(200, "POST /deployments/bulk_delete", `{"deployments": {"name": {"any_": ["mine"]}}}`).text("deleted.0"))
 	s.visit(204, "DELETE /deployments/{id}", "", id)
 	s.visit(404, "GET /deployments/{id}", "", id)
+}
+
+func (s *server) walkBackfills() {
+	t := s.t
+	deployment := s.visit(201, "POST /deployments/", `{"name": "filled", "flow_id": "`+s.flow("filled")+`",
+		"parameter_openapi_schema": {"type": "object", "properties": {"n": {"type": "integer"}}}, "schedules": [{"schedule": {"cron": "0 * * * *"}}]}`)
+	request := func(span string) string { return `{"deployment_id": "` + deployment.text("id") + `", ` + span + `}` }
+	const week = `"start_time": "2026-01-01T00:00:00Z", "end_time": "2026-01-08T00:00:00Z"`
+	created := s.visit(201, "POST /v2/backfills/", request(week+`, "max_parallel_runs": 3, "parameters": {"n": 1}`))
+	id := created.text("id")
+	require.EqualValues(t, 169, created.at("total_runs"))
+	s.visit(422, "POST /v2/backfills/", request(week+`, "max_parallel_runs": 101`))
+	s.visit(409, "POST /v2/backfills/", request(week+`, "parameters": {"n": "many"}`))
+	century := s.visit(422, "POST /v2/backfills/", request(`"start_time": "1926-01-01T00:00:00Z", "end_time": "2026-01-01T00:00:00Z"`))
+	require.Contains(t, century.text("exception_detail.0.msg"), "more than 10000 times")
+	s.visit(422, "POST /v2/backfills/", request(`"start_time": "2026-01-01T00:00:00Z", "end_time": "`+later+`"`))
+	s.visit(404, "POST /v2/backfills/", request(week+`, "schedule_id": "`+uuid.NewString()+`"`))
+	require.Equal(t, id, s.visit(200, "POST /v2/backfills/filter", `{"deployment_id": "`+deployment.text("id")+`"}`).text("0.id"))
+	require.Empty(t, s.visit(200, "POST /v2/backfills/filter", `{"deployment_id": "`+uuid.NewString()+`"}`).at(""))
+	require.Equal(t, "PAUSED", s.visit(200, "POST /v2/backfills/{id}/pause", "", id).text("state"))
+	require.Equal(t, "RUNNING", s.visit(200, "POST /v2/backfills/{id}/resume", "", id).text("state"))
+	s.visit(409, "DELETE /v2/backfills/{id}", "", id)
+	require.Equal(t, "CANCELLED", s.visit(200, "POST /v2/backfills/{id}/cancel", "", id).text("state"))
+	s.visit(409, "POST /v2/backfills/{id}/resume", "", id)
+	s.visit(200, "GET /v2/backfills/{id}", "", id)
+	require.Eventually(t, func() bool { return s.ask("DELETE /v2/backfills/{id}", "", id).status == 204 }, time.Minute, 10*time.Millisecond,
+		"a pass cancels its runs first")
+	s.visit(404, "GET /v2/backfills/{id}", "", uuid.NewString())
 }
 
 func (s *server) walkArtifacts() {

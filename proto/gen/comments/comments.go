@@ -1033,6 +1033,106 @@ func Of(fullName string) string {
 		return "Tags for searching and filtering automations; at most 200 of 250 characters."
 	case "orch.v1.AutomationUpdate.trigger":
 		return "Condition on events that fires the automation."
+	case "orch.v1.BACKFILL_STATE_CANCELLED":
+		return "It was cancelled, or its deployment was deleted."
+	case "orch.v1.BACKFILL_STATE_COMPLETED":
+		return "All of its runs were created and have ended."
+	case "orch.v1.BACKFILL_STATE_PAUSED":
+		return "It creates no runs until it is resumed."
+	case "orch.v1.BACKFILL_STATE_RUNNING":
+		return "It creates runs."
+	case "orch.v1.Backfill":
+		return "Backfill creates flow runs for the times of a schedule in a range."
+	case "orch.v1.Backfill.cancelled_runs":
+		return "Number of its flow runs that were cancelled or deleted."
+	case "orch.v1.Backfill.completed_runs":
+		return "Number of its flow runs that were completed."
+	case "orch.v1.Backfill.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Backfill.created_runs":
+		return "Number of flow runs that it has created."
+	case "orch.v1.Backfill.created_until":
+		return "Last time whose run was to be created, in microseconds; unset before the first."
+	case "orch.v1.Backfill.deployment_id":
+		return "UUID of the deployment."
+	case "orch.v1.Backfill.end_time":
+		return "End of the range, inclusive, in UTC."
+	case "orch.v1.Backfill.ended":
+		return "Time at which it was completed or cancelled, in UTC; null before."
+	case "orch.v1.Backfill.failed_runs":
+		return "Number of its flow runs that failed or crashed."
+	case "orch.v1.Backfill.id":
+		return "UUID of the backfill."
+	case "orch.v1.Backfill.max_parallel_runs":
+		return "Maximum number of its unfinished flow runs."
+	case "orch.v1.Backfill.message":
+		return "Why it was cancelled; null for others."
+	case "orch.v1.Backfill.open":
+		return "Set while a pass has to examine the backfill."
+	case "orch.v1.Backfill.parameters":
+		return "Parameters of its flow runs over those of the deployment: those of the schedule, then those of the backfill."
+	case "orch.v1.Backfill.schedule":
+		return "The schedule as it was when the backfill was created."
+	case "orch.v1.Backfill.schedule_id":
+		return "UUID of the schedule."
+	case "orch.v1.Backfill.start_time":
+		return "Begin of the range, inclusive, in UTC."
+	case "orch.v1.Backfill.state":
+		return "Whether it creates runs."
+	case "orch.v1.Backfill.stored_until":
+		return "Last time whose run was stored, in microseconds; unset before the first."
+	case "orch.v1.Backfill.total_runs":
+		return "Number of times of the schedule in the range."
+	case "orch.v1.Backfill.unfinished":
+		return "Times of its unfinished runs in microseconds, ascending; the id of a run follows from its time."
+	case "orch.v1.Backfill.unfinished_runs":
+		return "Number of its unfinished flow runs."
+	case "orch.v1.Backfill.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.BackfillCreate":
+		return "BackfillCreate holds the fields of a new backfill."
+	case "orch.v1.BackfillCreate.deployment_id":
+		return "UUID of the deployment."
+	case "orch.v1.BackfillCreate.end_time":
+		return "End of the range, inclusive; not in the future."
+	case "orch.v1.BackfillCreate.max_parallel_runs":
+		return "Maximum number of its unfinished flow runs, 1 to 100; default 1."
+	case "orch.v1.BackfillCreate.parameters":
+		return "Parameters of its flow runs, merged over those of the schedule and the deployment; at most 512 KiB."
+	case "orch.v1.BackfillCreate.schedule_id":
+		return "UUID of the schedule; null for the only schedule of the deployment."
+	case "orch.v1.BackfillCreate.start_time":
+		return "Begin of the range, inclusive."
+	case "orch.v1.BackfillList":
+		return "BackfillList is a JSON array of backfills."
+	case "orch.v1.BackfillQuery":
+		return "BackfillQuery selects a page of backfills."
+	case "orch.v1.BackfillQuery.deployment_id":
+		return "UUID of the deployment; null selects the backfills of all deployments."
+	case "orch.v1.BackfillQuery.limit":
+		return "Maximum number of backfills, 0 to 200; default 200."
+	case "orch.v1.BackfillQuery.offset":
+		return "Number of backfills to skip, 0 or more; default 0."
+	case "orch.v1.BackfillQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
+	case "orch.v1.BackfillService":
+		return "Backfills create flow runs for a range of the past of a schedule, oldest first, a few at a time."
+	case "orch.v1.BackfillService.CancelBackfill":
+		return "Cancel a backfill. It creates no further runs, and its unfinished runs are cancelled."
+	case "orch.v1.BackfillService.CreateBackfill":
+		return "Create a backfill. It creates one flow run for each time of the schedule in the range, whether or not the time has runs already. A range in the future, without times, or with more than 10,000 is refused."
+	case "orch.v1.BackfillService.DeleteBackfill":
+		return "Delete a backfill that has ended. Its flow runs stay; a backfill with unfinished runs returns 409."
+	case "orch.v1.BackfillService.PauseBackfill":
+		return "Pause a backfill. It creates no further runs until it is resumed; its unfinished runs go on."
+	case "orch.v1.BackfillService.ReadBackfill":
+		return "Read a backfill. Returns the backfill with this UUID and its progress, or 404."
+	case "orch.v1.BackfillService.ReadBackfills":
+		return "List backfills. Returns a page of the backfills of the workspace or of a deployment, newest first."
+	case "orch.v1.BackfillService.ResumeBackfill":
+		return "Resume a backfill. It goes on with the first time that has no run of the backfill."
+	case "orch.v1.BackfillState":
+		return "BackfillState states whether a backfill creates runs."
 	case "orch.v1.Batch":
 		return "Batch collects the firings of a key for one run."
 	case "orch.v1.Batch.key":
@@ -1343,6 +1443,8 @@ func Of(fullName string) string {
 		return "UUID of the webhook block document."
 	case "orch.v1.CallWebhook.payload":
 		return "Body of the request as a Jinja2 template; default empty; at most 262,144 characters."
+	case "orch.v1.CancelBackfillRequest.id":
+		return "UUID of the backfill."
 	case "orch.v1.CancelFlowRun":
 		return "CancelFlowRun cancels the flow run of the triggering event."
 	case "orch.v1.ChangeFlowRunState":
@@ -1907,6 +2009,8 @@ func Of(fullName string) string {
 		return "UUID of the automation."
 	case "orch.v1.DeleteAutomationsOwnedByResourceRequest.resource_id":
 		return "Resource id of the owner, such as \"orch.deployment.<uuid>\"."
+	case "orch.v1.DeleteBackfillRequest.id":
+		return "UUID of the backfill."
 	case "orch.v1.DeleteBlockDocumentRequest.id":
 		return "UUID of the block document."
 	case "orch.v1.DeleteBlockSchemaRequest.id":
@@ -4153,6 +4257,8 @@ func Of(fullName string) string {
 		return "UUID of the automation; null when inferred."
 	case "orch.v1.PauseAutomation.source":
 		return "selected uses automation_id; inferred takes the automation from the triggering event; default selected."
+	case "orch.v1.PauseBackfillRequest.id":
+		return "UUID of the backfill."
 	case "orch.v1.PauseDeployment":
 		return "PauseDeployment pauses the schedules of a deployment."
 	case "orch.v1.PauseDeployment.deployment_id":
@@ -4273,6 +4379,8 @@ func Of(fullName string) string {
 		return "UUID of the automation."
 	case "orch.v1.ReadAutomationsRelatedToResourceRequest.resource_id":
 		return "Resource id in the vocabulary of the server, such as \"orch.deployment.<uuid>\"."
+	case "orch.v1.ReadBackfillRequest.id":
+		return "UUID of the backfill."
 	case "orch.v1.ReadBlockDocumentByNameRequest.block_document_name":
 		return "Name of the block document."
 	case "orch.v1.ReadBlockDocumentByNameRequest.include_secrets":
@@ -4689,6 +4797,8 @@ func Of(fullName string) string {
 		return "UUID of the automation; null when inferred."
 	case "orch.v1.ResumeAutomation.source":
 		return "selected uses automation_id; inferred takes the automation from the triggering event; default selected."
+	case "orch.v1.ResumeBackfillRequest.id":
+		return "UUID of the backfill."
 	case "orch.v1.ResumeDeployment":
 		return "ResumeDeployment resumes the schedules of a deployment."
 	case "orch.v1.ResumeDeployment.deployment_id":
@@ -6594,7 +6704,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDeliverySearch.page_token":
 		return "Token next_page_token of the preceding call; absent begins with the newest delivery."
 	case "orch.v1.WebhookDeliverySearch.text":
-		return "Text that the method and path, the query, a header (\"name: value\"), the body, the sender's address, the outcome or the response contains, whatever the case, 1 to 200 characters; null selects by the filter alone."
+		return "Text within path, query, headers, body, sender, outcome or response, whatever the case, 1 to 200 characters; null selects all."
 	case "orch.v1.WebhookDeliverySearchResult":
 		return "WebhookDeliverySearchResult is what one call of a search found."
 	case "orch.v1.WebhookDeliverySearchResult.deliveries":

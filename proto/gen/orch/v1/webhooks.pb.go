@@ -4189,8 +4189,7 @@ func (x *WebhookDeliveryQuery) GetPageToken() string {
 // WebhookDeliverySearch selects deliveries by a text.
 type WebhookDeliverySearch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Text that the method and path, the query, a header ("name: value"), the body, the sender's address, the outcome or the response
-	// contains, whatever the case, 1 to 200 characters; null selects by the filter alone.
+	// Text within path, query, headers, body, sender, outcome or response, whatever the case, 1 to 200 characters; null selects all.
 	Text *string `protobuf:"bytes,1,opt,name=text,proto3,oneof" json:"text,omitempty"`
 	// Filter on the deliveries themselves; absent selects all.
 	Deliveries *WebhookDeliveryFilter `protobuf:"bytes,2,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`

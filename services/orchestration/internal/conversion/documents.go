@@ -22,7 +22,7 @@ import (
 var messages = map[query.Collection]proto.Message{
 	query.Flow: &orchv1.Flow{}, query.FlowRun: &orchv1.FlowRun{}, query.FlowRunState: &orchv1.FlowRunStateRecord{},
 	query.FlowRunInput: &orchv1.FlowRunInput{}, query.TaskRun: &orchv1.TaskRun{}, query.TaskRunState: &orchv1.TaskRunStateRecord{},
-	query.TaskRunCache: &orchv1.TaskRunCacheEntry{}, query.TaskWorker: &orchv1.TaskWorker{}, query.Deployment: &orchv1.Deployment{},
+	query.TaskRunCache: &orchv1.TaskRunCacheEntry{}, query.TaskWorker: &orchv1.TaskWorker{}, query.Deployment: &orchv1.Deployment{}, query.Backfill: &orchv1.Backfill{},
 	query.WorkPool: &orchv1.WorkPool{}, query.WorkQueue: &orchv1.WorkQueue{}, query.Worker: &orchv1.Worker{},
 	query.Webhook: &orchv1.Webhook{}, query.WebhookDelivery: &orchv1.WebhookDelivery{}, query.WebhookWatch: &orchv1.WebhookWatch{},
 	query.Event: &orchv1.ReceivedEvent{}, query.Log: &orchv1.Log{}, query.Artifact: &orchv1.Artifact{},

@@ -167,6 +167,12 @@ func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deploy
 	return params, err
 }
 
+// CheckParameters refuses parameters that, over those of a deployment, its runs cannot have.
+func (s *Service) CheckParameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, given []byte) error {
+	_, err := s.parameters(ctx, ws, d, &orchv1.DeploymentFlowRunCreate{Parameters: given})
+	return err
+}
+
 // hydrated merges and hydrates. Final parameters may hold data of strangers, so only the deployment's own markers are replaced.
 func (s *Service) hydrated(ctx context.Context, ws uuid.UUID, own []byte, create *orchv1.DeploymentFlowRunCreate) ([]byte, error) {
 	combine := parameters.Merge

@@ -60,15 +60,7 @@ func (s *Service) cancelSubflows(ctx context.Context) (cancelled int, err error)
 }
 
 func cancelSubflow(current *orchv1.FlowRun) *orchv1.StateCreate {
-	kind := current.GetState().GetType()
-	to := orchv1.StateType_STATE_TYPE_CANCELLED
-	if current.DeploymentId != nil {
-		to = orchv1.StateType_STATE_TYPE_CANCELLING
-	}
-	if rules.Terminal(kind) || kind == to {
-		return nil
-	}
-	return &orchv1.StateCreate{Type: to, Message: new(messageParentCancelled)}
+	return cancellation(current, messageParentCancelled)
 }
 
 // ofCancelled returns the subflows whose parents are cancelled, of the workspaces whose parents it could read.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -56,6 +57,8 @@ type Creation struct {
 	WorkPoolName      *string
 	AutoScheduled     bool
 	CreatedBy         *orchv1.CreatedBy
+	// ExpectedStart differs from the scheduled time of a run that stands for a time of the past; nil means that it does not.
+	ExpectedStart *timestamppb.Timestamp
 }
 
 // CreatedBy returns the automation behind a request; nil if there is none.
@@ -179,6 +182,7 @@ func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.Fl
 		DeploymentVersion:        c.DeploymentVersion,
 		AutoScheduled:            c.AutoScheduled,
 		CreatedBy:                c.CreatedBy,
+		ExpectedStartTime:        c.ExpectedStart,
 		WorkQueueId:              c.WorkQueueID,
 		WorkPoolId:               c.WorkPoolID,
 		WorkPoolName:             c.WorkPoolName,

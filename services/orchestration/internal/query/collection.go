@@ -17,8 +17,10 @@ const (
 	// TaskWorker stores the connected task workers.
 	TaskWorker Collection = "task_worker"
 	Deployment Collection = "deployment"
-	WorkPool   Collection = "work_pool"
-	WorkQueue  Collection = "work_queue"
+	// Backfill stores the backfills of schedules.
+	Backfill  Collection = "backfill"
+	WorkPool  Collection = "work_pool"
+	WorkQueue Collection = "work_queue"
 	// Worker stores the workers of work pools.
 	Worker  Collection = "worker"
 	Webhook Collection = "webhook"

@@ -305,6 +305,10 @@ func indexes() []Index {
 		{Collection: WebhookWatch, Keys: keys("due"), Sparse: true, For: "webhooks that the watcher examines, of all workspaces"},
 		{Collection: WebhookWatch, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 
+		{Collection: Backfill, Keys: scoped("_id"), For: "backfills, newest first"},
+		{Collection: Backfill, Keys: scoped("deployment_id", "_id"), For: "backfills of a deployment, newest first"},
+		{Collection: Backfill, Keys: keys("open", "ws"), Partial: present("open"), For: "backfills that have not ended, of a workspace and of all"},
+		{Collection: Backfill, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: RunTimeouts, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: RetentionPolicy, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 

@@ -60,8 +60,8 @@ func Reason(err error) string {
 	return strings.TrimPrefix(err.Error(), schedule.ErrInvalid.Error()+": ")
 }
 
-// kindOf names the kind of a schedule, as the creator of its runs is shown.
-func kindOf(s *orchv1.Schedule) string {
+// KindOf names the kind of a schedule, as the creator of its runs is shown.
+func KindOf(s *orchv1.Schedule) string {
 	switch s.GetKind().(type) {
 	case *orchv1.Schedule_Cron:
 		return "CronSchedule"

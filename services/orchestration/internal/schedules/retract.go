@@ -19,7 +19,7 @@ func retracted(p planned, d *orchv1.Deployment) flowruns.Unstarted {
 	switch {
 	case d == nil:
 		return flowruns.AnyScheduled
-	case d.GetPaused() || slices.ContainsFunc(p.batch.Schedules, func(one planning) bool { return find(d, one.Schedule) == nil }):
+	case d.GetPaused() || slices.ContainsFunc(p.batch.Schedules, func(one planning) bool { return Find(d, one.Schedule) == nil }):
 		return flowruns.AutoScheduled
 	default:
 		return flowruns.AutoFuture

@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/id"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
@@ -20,7 +20,7 @@ import (
 func (s *Scheduler) appendRuns(runs []flowruns.ScheduledRun, p planned, d *orchv1.Deployment, flow *orchv1.Flow) ([]flowruns.ScheduledRun, error) {
 	index := uint64(0)
 	for _, one := range p.batch.Schedules {
-		if sched := find(d, one.Schedule); sched != nil {
+		if sched := Find(d, one.Schedule); sched != nil {
 			made, err := s.runsOf(d, flow, sched, one.Times, p, index)
 			if err != nil {
 				return nil, err
@@ -32,7 +32,8 @@ func (s *Scheduler) appendRuns(runs []flowruns.ScheduledRun, p planned, d *orchv
 	return runs, nil
 }
 
-func find(d *orchv1.Deployment, id string) *orchv1.DeploymentSchedule {
+// Find returns the schedule of a deployment with an id; nil if it has none.
+func Find(d *orchv1.Deployment, id string) *orchv1.DeploymentSchedule {
 	for _, s := range d.GetSchedules() {
 		if s.GetId() == id {
 			return s
@@ -59,32 +60,38 @@ func (s *Scheduler) runsOf(
 	}
 	name := sched.GetSlug()
 	if name == "" {
-		name = kindOf(sched.GetSchedule())
+		name = KindOf(sched.GetSchedule())
 	}
 	runs := make([]flowruns.ScheduledRun, len(times))
 	for i, us := range times {
 		at := time.UnixMicro(us)
-		key := fmt.Sprintf("scheduled %s %s %s", d.GetId(), sched.GetId(), dateText(at.In(zone)))
-		runs[i] = flowruns.ScheduledRun{
-			Flow: flow, Generation: p.batch.Generation,
-			RunID: derivedID(p.effect, index+uint64(i), 'r'), StateID: derivedID(p.effect, index+uint64(i), 's'),
-			Creation: flowruns.Creation{
-				DeploymentVersion: d.Version, WorkQueueID: d.WorkQueueId, WorkPoolName: d.WorkPoolName, AutoScheduled: true,
-				CreatedBy: &orchv1.CreatedBy{Id: &sched.Id, Type: new("SCHEDULE"), DisplayValue: &name},
-				Run: &orchv1.FlowRunCreate{
-					FlowId: d.GetFlowId(), DeploymentId: &d.Id, Parameters: params, IdempotencyKey: &key,
-					InfrastructureDocumentId: d.InfrastructureDocumentId, WorkQueueName: d.WorkQueueName,
-					Tags:   append([]string{autoScheduledTag}, d.GetTags()...),
-					Labels: &orchv1.Labels{Values: s.runs.LabelsOf(d, sched)},
-					State: &orchv1.StateCreate{
-						Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Message: new("Flow run scheduled"),
-						StateDetails: rules.NewDetails(timestamppb.New(at)),
-					},
-				},
-			},
-		}
+		run := NewRun(d, flow, autoScheduledTag, at)
+		run.Generation, run.AutoScheduled = p.batch.Generation, true
+		run.RunID, run.StateID = derivedID(p.effect, index+uint64(i), 'r'), derivedID(p.effect, index+uint64(i), 's')
+		run.CreatedBy = &orchv1.CreatedBy{Id: &sched.Id, Type: new("SCHEDULE"), DisplayValue: &name}
+		run.Run.Parameters, run.Run.Labels = params, &orchv1.Labels{Values: s.runs.LabelsOf(d, sched)}
+		run.Run.IdempotencyKey = new(fmt.Sprintf("scheduled %s %s %s", d.GetId(), sched.GetId(), dateText(at.In(zone))))
+		runs[i] = run
 	}
 	return runs, nil
+}
+
+// NewRun returns a run of a deployment that is scheduled for a time, with what it has of the deployment. Its ids, its origin, its key, its
+// parameters and its labels are the caller's.
+func NewRun(d *orchv1.Deployment, flow *orchv1.Flow, tag string, at time.Time) flowruns.ScheduledRun {
+	return flowruns.ScheduledRun{
+		Flow: flow,
+		Creation: flowruns.Creation{
+			DeploymentVersion: d.Version, WorkQueueID: d.WorkQueueId, WorkPoolName: d.WorkPoolName,
+			Run: &orchv1.FlowRunCreate{
+				FlowId: d.GetFlowId(), DeploymentId: &d.Id, InfrastructureDocumentId: d.InfrastructureDocumentId, WorkQueueName: d.WorkQueueName,
+				Tags: append([]string{tag}, d.GetTags()...),
+				State: &orchv1.StateCreate{
+					Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Message: new("Flow run scheduled"), StateDetails: rules.NewDetails(timestamppb.New(at)),
+				},
+			},
+		},
+	}
 }
 
 // dateText writes a time as keys of the reference have it: 2026-11-21 05:00:00+00:00, with a fraction where there is one.
@@ -96,15 +103,7 @@ func dateText(t time.Time) string {
 	return t.Format(layout)
 }
 
-// derivedID is an id that follows from an effect, so that executing it twice creates nothing twice. It sorts by the time of
-// the effect, as other ids do.
+// derivedID is an id that follows from an effect, so that executing it twice creates nothing twice.
 func derivedID(e store.Effect, index uint64, use byte) uuid.UUID {
-	seed := append(e.ID[:], use)
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(seed, index))
-	id := uuid.UUID(sum[:16])
-	binary.BigEndian.PutUint16(id[0:], uint16(e.At.UnixMilli()>>32))
-	binary.BigEndian.PutUint32(id[2:], uint32(e.At.UnixMilli()))
-	id[6] = id[6]&0x0f | 0x70 // Version 7.
-	id[8] = id[8]&0x3f | 0x80
-	return id
+	return id.Derived(e.At, binary.BigEndian.AppendUint64(append(e.ID[:], use), index))
 }

@@ -48,6 +48,7 @@ var nouns = map[string]struct{ command, reason string }{
 	"ui":                    {"", "reads of a dashboard"},
 	"user_access":           {"workspace", ""},
 	"users":                 {"user", ""},
+	"v2/backfills":          {"backfill", ""},
 	"v2/concurrency_limits": {"limit", ""},
 	"v2/destinations":       {"destination", ""},
 	"variables":             {"variable", ""},

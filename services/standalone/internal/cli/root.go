@@ -16,7 +16,7 @@ func New(version string) *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version,
 	}
-	addGroup(root, "work", "Work:", flowCommand(version), deploymentCommand(version), scheduleCommand(version), flowRunCommand(version),
+	addGroup(root, "work", "Work:", flowCommand(version), deploymentCommand(version), scheduleCommand(version), backfillCommand(version), flowRunCommand(version),
 		taskRunCommand(version), workPoolCommand(version), workQueueCommand(version), workerCommand(version), limitCommand(version))
 	addGroup(root, "signals", "Webhooks, events and automations:", webhookCommand(version), listenCommand(version), destinationCommand(version), eventCommand(version), automationCommand(version),
 		templateCommand())

@@ -1,0 +1,19 @@
+package backfills
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/orch-project/orch/pkg/telemetry"
+)
+
+// metrics are what is measured of backfills.
+type metrics struct{ created prometheus.Counter }
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	if registry == nil {
+		registry = prometheus.NewRegistry()
+	}
+	return &metrics{created: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "orch_backfill_runs_created_total", Help: "Flow runs that backfills created.",
+	}))}
+}
