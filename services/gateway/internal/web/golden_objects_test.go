@@ -73,7 +73,18 @@ func objectAnswers() answers {
 			}
 			return past
 		},
-		orchv1.DeploymentService_ReadDeployment_FullMethodName:                 deployment,
+		orchv1.DeploymentService_ReadDeployment_FullMethodName: deployment,
+		orchv1.BackfillService_CreateBackfill_FullMethodName:   &orchv1.Backfill{}, orchv1.BackfillService_PauseBackfill_FullMethodName: &orchv1.Backfill{},
+		orchv1.BackfillService_ReadBackfills_FullMethodName: &orchv1.BackfillList{Backfills: []*orchv1.Backfill{
+			{
+				Id: someID, DeploymentId: someID, StartTime: at(48 * time.Hour), EndTime: at(time.Hour), State: orchv1.BackfillState_BACKFILL_STATE_RUNNING, MaxParallelRuns: 2,
+				TotalRuns: 1200, CreatedRuns: 40, UnfinishedRuns: 2, CompletedRuns: 35, FailedRuns: 3,
+			},
+			{
+				Id: someID, DeploymentId: someID, StartTime: at(48 * time.Hour), EndTime: at(time.Hour), State: orchv1.BackfillState_BACKFILL_STATE_CANCELLED, Message: proto.String("The deployment was deleted."),
+				TotalRuns: 5, CreatedRuns: 1, CancelledRuns: 1,
+			},
+		}},
 		orchv1.DeploymentService_ReadDeployments_FullMethodName:                &orchv1.DeploymentList{Deployments: []*orchv1.Deployment{deployment}},
 		orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName:       &emptypb.Empty{},
 		orchv1.UiFlowService_CountDeploymentsByFlow_FullMethodName:             &orchv1.CountsById{Counts: map[string]int64{someID: 2}},
@@ -204,6 +215,14 @@ func objectCases() []pageCase {
 		{name: "queue-delete", path: pool + "/queue/default", form: url.Values{"action": {"queue-delete"}}},
 		{name: "schedule-create", path: deployment, status: 303, form: url.Values{"action": {"schedule-create"}, "kind": {"cron"}, "rule": {"0 6 * * *"}, "timezone": {"UTC"}}},
 		{name: "schedule-create-bad", path: deployment, status: 422, form: url.Values{"action": {"schedule-create"}, "kind": {"interval"}, "rule": {"often"}, "timezone": {"UTC"}}},
+		{name: "backfill-create", path: deployment, status: 303, form: url.Values{
+			"action": {"backfill-create"}, "schedule_id": {someID}, "start_time": {"2026-01-01T00:00"}, "end_time": {"2026-02-01T00:00"}, "max_parallel_runs": {"4"},
+		}},
+		{name: "backfill-create-bad", path: deployment, status: 422, form: url.Values{
+			"action": {"backfill-create"}, "schedule_id": {someID}, "start_time": {"yesterday"}, "end_time": {"2026-02-01T00:00"}, "max_parallel_runs": {"all"}, "parameters": {"[]"},
+		}},
+		{name: "backfill-pause", path: deployment, status: 303, form: url.Values{"action": {"backfill-pause"}, "backfill": {someID}}},
+		{name: "backfill-unknown", path: deployment, status: 404, form: url.Values{"action": {"backfill-cancel"}, "backfill": {"x"}}},
 		{name: "schedule", path: deployment + "/schedule/" + someID},
 		{name: "schedule-edit", path: deployment + "/schedule/" + someID, status: 303, form: url.Values{"action": {"schedule-edit"}, "kind": {"cron"}, "rule": {"0 6 * * *"}, "timezone": {"UTC"}, "active": {"yes"}}},
 		{name: "schedule-delete", path: deployment + "/schedule/" + someID, form: url.Values{"action": {"schedule-delete"}}},

@@ -22,6 +22,9 @@ func deploymentForms(r *page.Request, d *orchv1.Deployment) (forms []form) {
 	if r.May(orchv1.DeploymentService_CreateDeploymentSchedules_FullMethodName) {
 		forms = append(forms, form{Title: "New schedule", Action: "schedule-create", Button: "Add the schedule", Fields: scheduleFields(&orchv1.DeploymentSchedule{Active: true})})
 	}
+	if len(d.GetSchedules()) > 0 && r.May(orchv1.BackfillService_CreateBackfill_FullMethodName) {
+		forms = append(forms, backfillForm(r, d))
+	}
 	if r.May(orchv1.DeploymentService_UpdateDeployment_FullMethodName) {
 		limit := d.GetGlobalConcurrencyLimit()
 		var slots *int64

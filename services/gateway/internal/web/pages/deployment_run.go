@@ -108,7 +108,7 @@ func runDeployment(r *page.Request) (page.View, error) {
 		body["tags"] = tags
 	}
 	if form.Start != "" {
-		at, err := time.ParseInLocation("2006-01-02T15:04", form.Start, r.Zone)
+		at, err := time.ParseInLocation(formTime, form.Start, r.Zone)
 		if err != nil {
 			form.Errors = append(form.Errors, "Start: not a time such as 2030-01-31T12:00")
 		}

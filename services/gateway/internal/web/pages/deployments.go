@@ -27,9 +27,10 @@ func deploymentPages() []page.Page {
 			Needs:   []string{orchv1.DeploymentService_ReadDeployment_FullMethodName},
 			Uses: append([]string{
 				orchv1.FlowService_ReadFlow_FullMethodName, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, orchv1.UiScheduleService_PreviewSchedule_FullMethodName,
+				orchv1.BackfillService_ReadBackfills_FullMethodName,
 			}, runRowCalls...),
 			Show: showDeployment,
-			Actions: []page.Action{
+			Actions: append(backfillActions(), []page.Action{
 				{
 					Name: "pause-deployment", Calls: []string{orchv1.DeploymentService_PauseDeployment_FullMethodName},
 					Done: "The deployment is paused: its schedules create no runs.", Do: simpleAction("pause-deployment", orchv1.DeploymentService_PauseDeployment_FullMethodName),
@@ -48,7 +49,7 @@ func deploymentPages() []page.Page {
 				},
 				{Name: "schedule-create", Calls: []string{orchv1.DeploymentService_CreateDeploymentSchedules_FullMethodName}, Done: "The schedule is added.", Do: createSchedule},
 				{Name: "deployment-edit", Calls: []string{orchv1.DeploymentService_UpdateDeployment_FullMethodName}, Done: "The deployment is changed.", Do: editDeployment},
-			},
+			}...),
 		},
 		deploymentRunPage(), schedulePage(),
 	}
@@ -154,7 +155,10 @@ func showDeployment(r *page.Request) (page.View, error) {
 	d := deployment.Result()
 	flow := apicall.New[*orchv1.Flow](orchv1.FlowService_ReadFlow_FullMethodName, apicall.ID(d.GetFlowId()))
 	runs := newRunLists(apicall.JSON{"deployments": apicall.JSON{"id": any_([]string{d.GetId()})}}, "deployment", d.GetId())
-	_ = r.Call(flow, runs.past, runs.upcoming) // Each panel says what it misses.
+	backfills := apicall.New[*orchv1.BackfillList](orchv1.BackfillService_ReadBackfills_FullMethodName, apicall.Input{
+		Body: apicall.JSON{"deployment_id": d.GetId(), "limit": shownBackfills},
+	})
+	_ = r.Call(flow, runs.past, runs.upcoming, backfills) // Each panel says what it misses.
 	flowName := flow.Result().GetName()
 	if flowName == "" {
 		flowName = d.GetFlowId()
@@ -174,7 +178,7 @@ func showDeployment(r *page.Request) (page.View, error) {
 			pair{"Last polled", timeCell(r, d.GetLastPolled())},
 			pair{"Updated", timeCell(r, d.GetUpdated())},
 		),
-		Panels: append([]panel{schedulePanel(r, d)}, runs.panels(r)...),
+		Panels: append([]panel{schedulePanel(r, d), backfillPanel(r, backfills)}, runs.panels(r)...),
 	}
 	if len(d.GetParameters()) > 2 {
 		v.Panels = append(v.Panels, panel{Title: "Parameters", Body: show.JSON(d.GetParameters())})
