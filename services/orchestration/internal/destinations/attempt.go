@@ -74,11 +74,11 @@ func (o *outcome) fail(reason string, err error) {
 }
 
 // attempt attempts a delivery and stores the result, which it returns. A delivery that no subscription takes is deleted.
-func (t *turn) attempt(ctx context.Context, r *endpoint, d *orchv1.DestinationDelivery) (*orchv1.DestinationDelivery, error) {
-	began := t.sender.service.Store.Now()
+func (cs *session) attempt(ctx context.Context, r *endpoint, d *orchv1.DestinationDelivery) (*orchv1.DestinationDelivery, error) {
+	began := cs.sender.service.Store.Now()
 	o := &outcome{attempt: &orchv1.DestinationAttempt{Attempted: timestamppb.New(began)}, body: d.GetBody()}
 	if d.GetSource() != nil {
-		body, matches, err := t.sender.render(ctx, r.destination, d.GetSource())
+		body, matches, err := cs.sender.render(ctx, r.destination, d.GetSource())
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -86,7 +86,7 @@ func (t *turn) attempt(ctx context.Context, r *endpoint, d *orchv1.DestinationDe
 			o.fail(reasonTemplate, err)
 			o.final = true
 		case !matches:
-			return d, t.remove(d)
+			return d, cs.remove(d)
 		case len(body) > maxBody:
 			o.fail(reasonSize, fmt.Errorf("the body has %d bytes, the limit is %d", len(body), maxBody))
 			o.final = true
@@ -95,20 +95,20 @@ func (t *turn) attempt(ctx context.Context, r *endpoint, d *orchv1.DestinationDe
 		}
 	}
 	if !o.final {
-		if err := t.post(ctx, r, d, o); err != nil {
+		if err := cs.post(ctx, r, d, o); err != nil {
 			return nil, err
 		}
 	}
-	stored, err := t.record(r.destination, d, o)
+	stored, err := cs.record(r.destination, d, o)
 	if err != nil || o.attempt.GetReason() == reasonTemplate || o.attempt.GetReason() == reasonSize {
 		return stored, err // It says nothing about the destination.
 	}
-	return stored, t.judge(o)
+	return stored, cs.judge(o)
 }
 
 // post sends the request of a delivery. Its error means that the process ends, and that the delivery remains as it was.
-func (t *turn) post(ctx context.Context, r *endpoint, d *orchv1.DestinationDelivery, o *outcome) error {
-	s := t.sender
+func (cs *session) post(ctx context.Context, r *endpoint, d *orchv1.DestinationDelivery, o *outcome) error {
+	s := cs.sender
 	select {
 	case s.requests <- struct{}{}:
 		defer func() { <-s.requests }()
@@ -128,9 +128,9 @@ func (t *turn) post(ctx context.Context, r *endpoint, d *orchv1.DestinationDeliv
 			return fmt.Errorf("sign a delivery: the secret %w", err)
 		}
 	}
-	response, err := s.service.client.Send(t.sending, m)
-	if err != nil && t.sending.Err() != nil {
-		return errTurnOver
+	response, err := s.service.client.Send(cs.sending, m)
+	if err != nil && cs.sending.Err() != nil {
+		return errSessionOver
 	}
 	now := s.service.Store.Now()
 	o.attempt.Latency, o.headers = now.Sub(began).Seconds(), m.ShownHeaders()
@@ -153,31 +153,31 @@ func (t *turn) post(ctx context.Context, r *endpoint, d *orchv1.DestinationDeliv
 }
 
 // remove deletes a delivery that no subscription takes.
-func (t *turn) remove(d *orchv1.DestinationDelivery) error {
+func (cs *session) remove(d *orchv1.DestinationDelivery) error {
 	id, err := uuid.Parse(d.GetId())
 	if err != nil {
 		return fmt.Errorf("read the id of a delivery: %w", err)
 	}
 	d.NextAttempt = nil
-	return t.sender.service.deliveries.DeleteMany(t.sending, t.claim.ws, append(deliveriesOf(t.claim.id), idIs(id)))
+	return cs.sender.service.deliveries.DeleteMany(cs.sending, cs.claim.ws, append(deliveriesOf(cs.claim.id), idIs(id)))
 }
 
 // record stores the result of an attempt.
-func (t *turn) record(to *orchv1.Destination, d *orchv1.DestinationDelivery, o *outcome) (*orchv1.DestinationDelivery, error) {
-	s := t.sender.service
+func (cs *session) record(to *orchv1.Destination, d *orchv1.DestinationDelivery, o *outcome) (*orchv1.DestinationDelivery, error) {
+	s := cs.sender.service
 	id, err := uuid.Parse(d.GetId())
 	if err != nil {
 		return nil, fmt.Errorf("read the id of a delivery: %w", err)
 	}
 	now, random := s.Store.Now(), s.Random()
-	stored, err := s.deliveries.Mutate(t.sending, t.claim.ws, id, store.Edit(func(next *orchv1.DestinationDelivery) error {
+	stored, err := s.deliveries.Mutate(cs.sending, cs.claim.ws, id, store.Edit(func(next *orchv1.DestinationDelivery) error {
 		settle(next, o, to, now, random)
 		return nil
 	}, func(_, next *orchv1.DestinationDelivery) ([]store.Effect, error) {
 		if next.GetState() != orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_FAILED {
 			return nil, nil
 		}
-		return s.report(t.claim.ws, to, "delivery-failed", map[string]any{
+		return s.report(cs.claim.ws, to, "delivery-failed", map[string]any{
 			"delivery_id": next.GetId(), "event_id": next.GetEventId(), "event": next.GetEvent(), "attempts": next.GetAttempts(), "cause": next.GetError(),
 		})
 	}))
@@ -223,42 +223,42 @@ func finish(next *orchv1.DestinationDelivery, state orchv1.DestinationDeliverySt
 
 // judge updates the circuit after an attempt, and reports that the destination begins or ceases to fail. After a probe that succeeded, all
 // deliveries are due.
-func (t *turn) judge(o *outcome) error {
-	s := t.sender.service
+func (cs *session) judge(o *outcome) error {
+	s := cs.sender.service
 	if o.delivered() {
-		t.mu.Lock()
-		closed := t.circuit == nil
-		t.mu.Unlock()
+		cs.mu.Lock()
+		closed := cs.circuit == nil
+		cs.mu.Unlock()
 		if closed {
 			return nil
 		}
 	}
 	var before *orchv1.DestinationCircuit
-	changed, err := t.claim.edit(t.sending, func(next *orchv1.Destination) ([]store.Effect, error) {
+	changed, err := cs.claim.edit(cs.sending, func(next *orchv1.Destination) ([]store.Effect, error) {
 		before = next.GetCircuit()
 		if o.delivered() {
 			next.Circuit = nil
 			if before.GetFailingSince() == nil {
 				return nil, nil
 			}
-			return s.report(t.claim.ws, next, "recovered", map[string]any{"failing_since": before.GetFailingSince().AsTime().UTC()})
+			return s.report(cs.claim.ws, next, "recovered", map[string]any{"failing_since": before.GetFailingSince().AsTime().UTC()})
 		}
 		next.Circuit = afterFailure(before, o.attempt.GetError(), o.pause, s.Store.Now(), s.Random())
 		if before.GetFailingSince() != nil || next.GetCircuit().GetFailingSince() == nil {
 			return nil, nil
 		}
-		return s.report(t.claim.ws, next, "failing", map[string]any{"cause": o.attempt.GetError(), "failures": next.GetCircuit().GetFailures()})
+		return s.report(cs.claim.ws, next, "failing", map[string]any{"cause": o.attempt.GetError(), "failures": next.GetCircuit().GetFailures()})
 	})
 	if err != nil {
 		return err
 	}
-	t.setCircuit(changed.GetCircuit())
+	cs.setCircuit(changed.GetCircuit())
 	if o.delivered() && probing(before) {
 		since := before.GetFailingSince().AsTime() // Deliveries that came since are behind those that failed.
 		if before.FailingSince == nil {
 			since = s.Store.Now()
 		}
-		return s.expedite(t.sending, t.claim.ws, t.claim.id, since)
+		return s.expedite(cs.sending, cs.claim.ws, cs.claim.id, since)
 	}
 	return nil
 }

@@ -415,13 +415,13 @@ func TestAFullQueueRefusesDeliveries(t *testing.T) {
 	require.Len(t, w.log(d), before+1, "the queue was measured again")
 }
 
-// A turn reads deliveries up to its bound, and at least one.
+// A session reads deliveries up to its bound, and at least one.
 func TestATurnReadsBytesWithinABound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := w.create(newReceiver(t, nil).URL)
 	size := 0
-	testkit.FillBound(t, "deliveries of a destination that a turn reads", pageBytes, func() bool {
+	testkit.FillBound(t, "deliveries of a destination that a session reads", pageBytes, func() bool {
 		require.NoError(t, w.matcher.Queue(t.Context(), w.ws, []broker.Event{w.event("order.paid", strings.Repeat("x", 40<<10))}))
 		page, err := w.due(t.Context(), w.ws, uuid.MustParse(d.GetId()))
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ const (
 	// maxClaims bounds the destinations that a process sends to at once, and maxWorkspaceClaims those of one workspace.
 	maxClaims          = 256
 	maxWorkspaceClaims = 64
-	// claimTime is how long one claim lasts at most: then other destinations may have their turn.
+	// claimTime is how long one claim lasts at most: then others that wait are served.
 	claimTime = 30 * time.Second
 	// endWithin bounds what is stored when a claim ends with the process.
 	endWithin = 2 * time.Second
@@ -106,7 +106,7 @@ func (s *Sender) begin(ctx context.Context, busy *workspacelimit.Limiter, group 
 }
 
 // serve claims a destination and sends its deliveries until none is due, or the time of the claim is over. It reports whether it did:
-// others may wait for its place, or the destination may be due again.
+// others may wait for the claim that ended, or the destination may be due again.
 func (s *Sender) serve(ctx context.Context, ws uuid.UUID, due *orchv1.Destination) bool {
 	id, err := uuid.Parse(due.GetId())
 	if err != nil {
@@ -131,14 +131,14 @@ func (s *Sender) sendWithin(ctx context.Context, claimed *claim) error {
 	ticker := time.NewTicker(leader.RenewEvery)
 	defer ticker.Stop()
 	holder.Go(func() { lose(leader.Renew(renewing, ticker.C, time.Now(), leader.Duration, claimed.renew)) })
-	turn := &turn{sender: s, claim: claimed, until: time.Now().Add(claimTime), sending: run.Grace(ctx)}
-	err := turn.run(within)
+	one := &session{sender: s, claim: claimed, until: time.Now().Add(claimTime), sending: run.Grace(ctx)}
+	err := one.run(within)
 	end()
 	holder.Wait()
 	if cause := context.Cause(within); errors.Is(cause, leader.ErrLost) {
 		return cause
 	}
-	if !errors.Is(err, errTurnOver) {
+	if !errors.Is(err, errSessionOver) {
 		return err
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)

@@ -166,7 +166,8 @@ receiver recognizes a duplicate.`,
 		}
 		return show(c, cmd, answer, []string{"RESENT"}, func(r struct {
 			Resent int64 `json:"resent"`
-		}) []string {
+		},
+		) []string {
 			return []string{strconv.FormatInt(r.Resent, 10)}
 		})
 	}

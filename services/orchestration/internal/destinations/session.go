@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// pageSize and pageBytes bound the deliveries that a turn reads at once.
+	// pageSize and pageBytes bound the deliveries that a session reads at once.
 	pageSize  = 100
 	pageBytes = 1 << 20
 	// maxConcurrent bounds the requests to a destination that are in flight.
@@ -21,11 +21,11 @@ const (
 	idleFor = time.Hour
 )
 
-// errTurnOver reports that a turn ended with work left.
-var errTurnOver = errors.New("the turn of the destination is over")
+// errSessionOver reports that a session ended with work left.
+var errSessionOver = errors.New("the time of the session is over")
 
-// turn sends the deliveries of one destination during a claim.
-type turn struct {
+// session sends the deliveries of one destination during a claim.
+type session struct {
 	sender *Sender
 	claim  *claim
 	until  time.Time
@@ -33,30 +33,30 @@ type turn struct {
 	sending context.Context
 
 	mu sync.Mutex
-	// circuit is that of the destination, as far as the turn knows.
+	// circuit is that of the destination, as far as the session knows.
 	circuit *orchv1.DestinationCircuit
 }
 
-// run sends until no delivery is due, and ends the claim. Its error is errTurnOver if the claim remains.
-func (t *turn) run(ctx context.Context) error {
-	s, c := t.sender.service, t.claim
+// run sends until no delivery is due, and ends the claim. Its error is errSessionOver if the claim remains.
+func (cs *session) run(ctx context.Context) error {
+	s, c := cs.sender.service, cs.claim
 	if c.tidy {
 		if err := s.tidy(ctx, c.ws, c.id); err != nil {
 			return err
 		}
 	}
-	for ctx.Err() == nil && time.Now().Before(t.until) {
+	for ctx.Err() == nil && time.Now().Before(cs.until) {
 		d, err := s.destinations.Get(ctx, c.ws, c.id)
 		if err != nil {
 			return err
 		}
-		t.setCircuit(d.GetCircuit())
-		page, due, err := t.next(ctx, d)
+		cs.setCircuit(d.GetCircuit())
+		page, due, err := cs.next(ctx, d)
 		switch {
 		case err != nil:
 			return err
 		case len(page) > 0:
-			err = t.send(ctx, d, page)
+			err = cs.send(ctx, d, page)
 		default:
 			if err = c.end(ctx, d.GetSequence(), due); err == nil {
 				return nil
@@ -66,12 +66,12 @@ func (t *turn) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return errTurnOver
+	return errSessionOver
 }
 
 // next returns the deliveries to attempt now. Without any, it returns the time at which the destination is due again.
-func (t *turn) next(ctx context.Context, d *orchv1.Destination) (page []*orchv1.DestinationDelivery, due time.Time, err error) {
-	s, c := t.sender.service, t.claim
+func (cs *session) next(ctx context.Context, d *orchv1.Destination) (page []*orchv1.DestinationDelivery, due time.Time, err error) {
+	s, c := cs.sender.service, cs.claim
 	now := s.Store.Now()
 	idle := now.Add(idleFor)
 	if !d.GetEnabled() {
@@ -125,8 +125,8 @@ func chains(page []*orchv1.DestinationDelivery) [][]*orchv1.DestinationDelivery 
 
 // send attempts the deliveries of a page: those of one key one after another, others side by side. It begins no further ones once the
 // circuit has opened.
-func (t *turn) send(ctx context.Context, d *orchv1.Destination, page []*orchv1.DestinationDelivery) error {
-	to, err := t.sender.service.endpointOf(t.claim.ws, d)
+func (cs *session) send(ctx context.Context, d *orchv1.Destination, page []*orchv1.DestinationDelivery) error {
+	to, err := cs.sender.service.endpointOf(cs.claim.ws, d)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (t *turn) send(ctx context.Context, d *orchv1.Destination, page []*orchv1.D
 	var group sync.WaitGroup
 	slots := make(chan struct{}, maxConcurrent)
 	for i, chain := range chains(page) {
-		if i > 0 && t.open() {
+		if i > 0 && cs.open() {
 			break
 		}
 		select {
@@ -147,21 +147,21 @@ func (t *turn) send(ctx context.Context, d *orchv1.Destination, page []*orchv1.D
 		}
 		group.Go(func() {
 			defer func() { <-slots }()
-			if err := t.sendChain(sending, to, chain); err != nil {
+			if err := cs.sendChain(sending, to, chain); err != nil {
 				stop(err)
 			}
 		})
 	}
 	group.Wait()
 	if ctx.Err() != nil {
-		return errTurnOver
+		return errSessionOver
 	}
 	return context.Cause(sending)
 }
 
 // sendChain attempts deliveries one after another. Those of a key wait for the first one that fails.
-func (t *turn) sendChain(ctx context.Context, to *endpoint, chain []*orchv1.DestinationDelivery) error {
-	s, c, key := t.sender.service, t.claim, chain[0].Key
+func (cs *session) sendChain(ctx context.Context, to *endpoint, chain []*orchv1.DestinationDelivery) error {
+	s, c, key := cs.sender.service, cs.claim, chain[0].Key
 	if key != nil {
 		first, err := s.firstOf(ctx, c.ws, c.id, *key, len(chain), "_id", "sequence")
 		if err != nil {
@@ -178,10 +178,10 @@ func (t *turn) sendChain(ctx context.Context, to *endpoint, chain []*orchv1.Dest
 		chain = chain[:n]
 	}
 	for i, d := range chain {
-		if i > 0 && t.open() {
+		if i > 0 && cs.open() {
 			return nil
 		}
-		if err := t.wait(ctx, to.interval); err != nil {
+		if err := cs.wait(ctx, to.interval); err != nil {
 			return err
 		}
 		if key != nil && i == len(chain)-1 {
@@ -189,7 +189,7 @@ func (t *turn) sendChain(ctx context.Context, to *endpoint, chain []*orchv1.Dest
 				return err
 			}
 		}
-		stored, err := t.attempt(ctx, to, d)
+		stored, err := cs.attempt(ctx, to, d)
 		if err != nil {
 			return err
 		}
@@ -204,18 +204,18 @@ func (t *turn) sendChain(ctx context.Context, to *endpoint, chain []*orchv1.Dest
 const catchUp = 100 * time.Millisecond
 
 // wait waits for the time of the next request by the rate of the destination.
-func (t *turn) wait(ctx context.Context, interval time.Duration) error {
+func (cs *session) wait(ctx context.Context, interval time.Duration) error {
 	if interval == 0 {
 		return nil
 	}
-	t.mu.Lock()
+	cs.mu.Lock()
 	now := time.Now()
-	slot := t.claim.slot.Add(interval)
+	slot := cs.claim.slot.Add(interval)
 	if slot.Before(now.Add(-catchUp)) {
 		slot = now
 	}
-	t.claim.slot = slot
-	t.mu.Unlock()
+	cs.claim.slot = slot
+	cs.mu.Unlock()
 	timer := time.NewTimer(slot.Sub(now))
 	defer timer.Stop()
 	select {
@@ -227,14 +227,14 @@ func (t *turn) wait(ctx context.Context, interval time.Duration) error {
 }
 
 // open reports whether the circuit is open.
-func (t *turn) open() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return probing(t.circuit)
+func (cs *session) open() bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return probing(cs.circuit)
 }
 
-func (t *turn) setCircuit(circuit *orchv1.DestinationCircuit) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.circuit = circuit
+func (cs *session) setCircuit(circuit *orchv1.DestinationCircuit) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.circuit = circuit
 }
