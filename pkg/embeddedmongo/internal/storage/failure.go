@@ -50,8 +50,9 @@ func remedy(err error) string {
 // block records an error, and never returns once the engine runs: Pebble would panic in a goroutine of its own, or while it holds locks,
 // and end the process before its owner has said why. A failure while the engine opens or closes returns.
 func (f *failState) block(err error) {
+	blocks := f.running.Load() && !f.closing.Load() // The owner closes the engine as soon as it learns of the failure.
 	_ = f.fail(err)
-	if f.running.Load() && !f.closing.Load() {
+	if blocks {
 		select {}
 	}
 }
