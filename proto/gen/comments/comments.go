@@ -2669,6 +2669,8 @@ func Of(fullName string) string {
 		return "UUID of the event."
 	case "orch.v1.DestinationDelivery.finished":
 		return "Time at which the delivery was delivered or failed, in UTC; null while it is pending."
+	case "orch.v1.DestinationDelivery.finished_bytes":
+		return "Length of the delivery in bytes, once it is finished."
 	case "orch.v1.DestinationDelivery.first_attempt":
 		return "Time of the first attempt, in UTC; null before it."
 	case "orch.v1.DestinationDelivery.headers":

@@ -1243,7 +1243,9 @@ type DestinationDelivery struct {
 	// Key of the order, while the delivery is pending.
 	Key *string `protobuf:"bytes,19,opt,name=key,proto3,oneof" json:"key,omitempty"`
 	// Length of the event in bytes, while the delivery is pending.
-	WaitingBytes  *int64 `protobuf:"varint,20,opt,name=waiting_bytes,json=waitingBytes,proto3,oneof" json:"waiting_bytes,omitempty"`
+	WaitingBytes *int64 `protobuf:"varint,20,opt,name=waiting_bytes,json=waitingBytes,proto3,oneof" json:"waiting_bytes,omitempty"`
+	// Length of the delivery in bytes, once it is finished.
+	FinishedBytes *int64 `protobuf:"varint,21,opt,name=finished_bytes,json=finishedBytes,proto3,oneof" json:"finished_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1414,6 +1416,13 @@ func (x *DestinationDelivery) GetKey() string {
 func (x *DestinationDelivery) GetWaitingBytes() int64 {
 	if x != nil && x.WaitingBytes != nil {
 		return *x.WaitingBytes
+	}
+	return 0
+}
+
+func (x *DestinationDelivery) GetFinishedBytes() int64 {
+	if x != nil && x.FinishedBytes != nil {
+		return *x.FinishedBytes
 	}
 	return 0
 }
@@ -2506,7 +2515,7 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\r_destinations\"m\n" +
 	"\x15DestinationCountQuery\x12C\n" +
 	"\fdestinations\x18\x01 \x01(\v2\x1a.orch.v1.DestinationFilterH\x00R\fdestinations\x88\x01\x01B\x0f\n" +
-	"\r_destinations\"\xc2\b\n" +
+	"\r_destinations\"\x8a\t\n" +
 	"\x13DestinationDelivery\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12/\n" +
 	"\x0edestination_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\rdestinationId\x12#\n" +
@@ -2528,7 +2537,8 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\x06source\x18\x11 \x01(\v2\x16.orch.v1.ReceivedEventB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\x06source\x88\x01\x01\x12#\n" +
 	"\bsequence\x18\x12 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\bsequence\x12\x1e\n" +
 	"\x03key\x18\x13 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x06R\x03key\x88\x01\x01\x121\n" +
-	"\rwaiting_bytes\x18\x14 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\aR\fwaitingBytes\x88\x01\x01\x1a:\n" +
+	"\rwaiting_bytes\x18\x14 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\aR\fwaitingBytes\x88\x01\x01\x123\n" +
+	"\x0efinished_bytes\x18\x15 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\bR\rfinishedBytes\x88\x01\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x10\n" +
@@ -2539,7 +2549,8 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\x06_errorB\t\n" +
 	"\a_sourceB\x06\n" +
 	"\x04_keyB\x10\n" +
-	"\x0e_waiting_bytes\"\xac\x03\n" +
+	"\x0e_waiting_bytesB\x11\n" +
+	"\x0f_finished_bytes\"\xac\x03\n" +
 	"\x12DestinationAttempt\x128\n" +
 	"\tattempted\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tattempted\x12\x18\n" +
 	"\alatency\x18\x02 \x01(\x01R\alatency\x12\x1b\n" +

@@ -219,6 +219,7 @@ func settle(next *orchv1.DestinationDelivery, o *outcome, to *orchv1.Destination
 func finish(next *orchv1.DestinationDelivery, state orchv1.DestinationDeliveryState, now time.Time) {
 	next.State, next.Finished = state, timestamppb.New(now)
 	next.NextAttempt, next.Key, next.WaitingBytes = nil, nil, nil
+	next.FinishedBytes = proto.Int64(int64(proto.Size(next)))
 }
 
 // judge updates the circuit after an attempt, and reports that the destination begins or ceases to fail. After a probe that succeeded, all

@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -416,7 +418,7 @@ func TestAFullQueueRefusesDeliveries(t *testing.T) {
 }
 
 // A session reads deliveries up to its bound, and at least one.
-func TestATurnReadsBytesWithinABound(t *testing.T) {
+func TestASessionReadsBytesWithinABound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := w.create(newReceiver(t, nil).URL)
@@ -556,4 +558,30 @@ func TestSecretsAreEncryptedAgain(t *testing.T) {
 	require.Equal(t, signing, secret)
 	_, err = w.secret(w.ws, stored)
 	require.Error(t, err)
+}
+
+// The oldest finished deliveries are deleted when all have more bytes than the bound.
+func TestFinishedDeliveriesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.create(newReceiver(t, nil).URL)
+	id := uuid.MustParse(d.GetId())
+	finished := append(deliveriesOf(id), bson.E{Key: "finished", Value: bson.D{{Key: "$gt", Value: int64(0)}}})
+	inserted, kept := 0, usage{}
+	testkit.FillBound(t, "finished deliveries of a destination", keptBytes, func() bool {
+		at := timestamppb.New(noon.Add(time.Duration(inserted) * time.Millisecond))
+		require.NoError(t, w.deliveries.Insert(t.Context(), w.ws, &orchv1.DestinationDelivery{
+			Id: w.Store.NewID().String(), DestinationId: d.GetId(), EventId: uuid.NewString(), Queued: at, Finished: at,
+			State: delivered, FinishedBytes: proto.Int64(64 << 20),
+		}))
+		inserted++
+		require.NoError(t, w.tidy(t.Context(), w.ws, id))
+		var err error
+		kept, err = w.measure(t.Context(), w.ws, finished, "finished_bytes")
+		require.NoError(t, err)
+		return int(kept.count) < inserted
+	}, func() int { return int(kept.bytes) })
+	newest, err := w.deliveries.Find(t.Context(), w.ws, store.Query{Filter: finished, Sort: bson.D{{Key: "finished", Value: -1}}, Limit: 1})
+	require.NoError(t, err)
+	require.True(t, newest[0].GetFinished().AsTime().Equal(noon.Add(time.Duration(inserted-1)*time.Millisecond)), "the newest delivery stays")
 }

@@ -30,7 +30,7 @@ const (
 	reportAgain = time.Minute
 )
 
-// usage is an upper bound of the deliveries that wait: those of the last measurement, and all that were admitted since.
+// usage is the number and size of deliveries. That of a queue is an upper bound: those of the last measurement, and all that were admitted since.
 type usage struct {
 	count, bytes int64
 	measured     time.Time
@@ -45,9 +45,11 @@ func (m *Matcher) admit(ctx context.Context, ws uuid.UUID, to *subscriber, deliv
 		full := to.usage.count >= maxQueued || to.usage.bytes+size > maxQueuedBytes
 		if to.usage.measured.IsZero() || full && now.Sub(to.usage.measured) >= measureAgain {
 			var err error
-			if to.usage, err = m.service.measure(ctx, ws, to.id, now); err != nil {
+			waiting := append(deliveriesOf(to.id), bson.E{Key: "waiting_bytes", Value: bson.D{{Key: "$gt", Value: int64(0)}}})
+			if to.usage, err = m.service.measure(ctx, ws, waiting, "waiting_bytes"); err != nil {
 				return nil, err
 			}
+			to.usage.measured = now
 			full = to.usage.count >= maxQueued || to.usage.bytes+size > maxQueuedBytes
 		}
 		if full {
@@ -59,20 +61,19 @@ func (m *Matcher) admit(ctx context.Context, ws uuid.UUID, to *subscriber, deliv
 	return deliveries, nil
 }
 
-// measure counts the deliveries of a destination that wait.
-func (s *Service) measure(ctx context.Context, ws, destination uuid.UUID, now time.Time) (usage, error) {
+// measure counts deliveries, and adds their bytes, which are a field.
+func (s *Service) measure(ctx context.Context, ws uuid.UUID, filter bson.D, bytes string) (usage, error) {
 	var rows []struct {
 		Count int64 `bson:"count"`
 		Bytes int64 `bson:"bytes"`
 	}
-	waiting := append(deliveriesOf(destination), bson.E{Key: "waiting_bytes", Value: bson.D{{Key: "$gt", Value: int64(0)}}})
-	err := s.deliveries.Aggregate(ctx, ws, waiting, []bson.D{{{Key: "$group", Value: bson.D{
-		{Key: "_id", Value: nil}, {Key: "count", Value: bson.D{{Key: "$sum", Value: 1}}}, {Key: "bytes", Value: bson.D{{Key: "$sum", Value: "$waiting_bytes"}}},
+	err := s.deliveries.Aggregate(ctx, ws, filter, []bson.D{{{Key: "$group", Value: bson.D{
+		{Key: "_id", Value: nil}, {Key: "count", Value: bson.D{{Key: "$sum", Value: 1}}}, {Key: "bytes", Value: bson.D{{Key: "$sum", Value: "$" + bytes}}},
 	}}}}, &rows)
 	if err != nil || len(rows) == 0 {
-		return usage{measured: now}, err
+		return usage{}, err
 	}
-	return usage{count: rows[0].Count, bytes: rows[0].Bytes, measured: now}, nil
+	return usage{count: rows[0].Count, bytes: rows[0].Bytes}, nil
 }
 
 // mayReport reports whether refused deliveries may be reported now.

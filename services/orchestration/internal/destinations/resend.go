@@ -57,7 +57,7 @@ func (s *Service) ResendDestinationDeliveries(ctx context.Context, r *orchv1.Res
 func (s *Service) resend(next *orchv1.DestinationDelivery) error {
 	next.State = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING
 	next.NextAttempt = timestamppb.New(s.Store.Now())
-	next.FirstAttempt, next.Finished = nil, nil
+	next.FirstAttempt, next.Finished, next.FinishedBytes = nil, nil, nil
 	next.WaitingBytes = proto.Int64(int64(max(len(next.GetBody()), 1)))
 	return nil
 }

@@ -12,13 +12,16 @@ import (
 )
 
 const (
-	// keptDeliveries bounds the finished deliveries of a destination.
+	// keptDeliveries and keptBytes bound the finished deliveries of a destination, in number and in bytes.
 	keptDeliveries = 10_000
+	keptBytes      = 1 << 30
+	// bytesBatch is the number of the oldest deliveries that are deleted at a time while all have too many bytes.
+	bytesBatch = 10
 	// tidyEvery is how often the finished deliveries of a destination with work are examined.
 	tidyEvery = time.Minute
 )
 
-// tidy deletes the finished deliveries whose retention is over, and the oldest ones beyond the bound.
+// tidy deletes the finished deliveries whose retention is over, and the oldest ones beyond the bounds.
 func (s *Service) tidy(ctx context.Context, ws, id uuid.UUID) error {
 	where := func(operator string, micros int64) bson.D {
 		return append(deliveriesOf(id), bson.E{Key: "finished", Value: bson.D{{Key: operator, Value: micros}}})
@@ -33,5 +36,16 @@ func (s *Service) tidy(ctx context.Context, ws, id uuid.UUID) error {
 		}
 	}
 	finished := func(d *orchv1.DestinationDelivery) time.Time { return d.GetFinished().AsTime() }
-	return store.KeepNewest(ctx, s.deliveries, ws, where("$gt", 0), "finished", finished, keptDeliveries)
+	if err := store.KeepNewest(ctx, s.deliveries, ws, where("$gt", 0), "finished", finished, keptDeliveries); err != nil {
+		return err
+	}
+	for {
+		kept, err := s.measure(ctx, ws, where("$gt", 0), "finished_bytes")
+		if err != nil || kept.bytes <= keptBytes {
+			return err
+		}
+		if _, err := store.DeleteOldest(ctx, s.deliveries, ws, where("$gt", 0), "finished", bytesBatch); err != nil {
+			return err
+		}
+	}
 }

@@ -298,8 +298,8 @@ func indexes() []Index {
 			For: "number and size of the deliveries that wait",
 		},
 		{
-			Collection: DestinationDelivery, Keys: scoped("destination_id", "finished", "_id"), Partial: present("finished"),
-			For: "retention of finished deliveries, and the oldest of them",
+			Collection: DestinationDelivery, Keys: scoped("destination_id", "finished", "_id", "finished_bytes"), Partial: present("finished"),
+			For: "retention of finished deliveries, the oldest of them, and their size",
 		},
 		{Collection: DestinationDelivery, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: WebhookWatch, Keys: keys("due"), Sparse: true, For: "webhooks that the watcher examines, of all workspaces"},

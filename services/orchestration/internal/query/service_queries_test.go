@@ -120,6 +120,7 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 			is("finished", bson.D{{Key: "$lt", Value: int64(50)}})), asc("finished"), 500),
 		find("finished deliveries beyond the bound", DestinationDelivery, scoped(is("destination_id", some),
 			is("finished", bson.D{{Key: "$gt", Value: int64(0)}})), newest("finished"), 1),
+		count("finished deliveries", DestinationDelivery, scoped(is("destination_id", some), is("finished", bson.D{{Key: "$gt", Value: int64(0)}}))),
 		find("deliveries of a deleted destination", DestinationDelivery, scoped(is("destination_id", some)), asc("queued"), 500),
 		find("delivery of a destination", DestinationDelivery, scoped(is("destination_id", some), is("_id", some)), nil, 1),
 
