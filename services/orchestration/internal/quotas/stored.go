@@ -16,6 +16,7 @@ import (
 
 // creations are the rpcs that are refused beyond the quota of stored bytes. Begin refuses the creations that another quota counts.
 var creations = map[string]bool{
+	orchv1.BackfillService_CreateBackfill_FullMethodName:                     true,
 	orchv1.BlockTypeService_CreateBlockType_FullMethodName:                   true,
 	orchv1.BlockSchemaService_CreateBlockSchema_FullMethodName:               true,
 	orchv1.ConcurrencyLimitV2Service_CreateConcurrencyLimitV2_FullMethodName: true,
