@@ -102,7 +102,7 @@ func (h *hosted) guard() guarded {
 			"/block_schemas/": schema, "/block_types/": kind, "/block_types/slug/": "vault", "/bot_access/": none,
 			"/collections/": "aggregate-worker-metadata", "/concurrency_limits/": none, "/deployments/": deployment, "/events/": "canary-row",
 			"/flow_run_states/": none, "/flow_runs/": run, "/flows/": flow, "/saved_searches/": none, "/task_run_states/": none, "/task_runs/": none,
-			"/team_access/": none, "/ui/": none, "/user_access/": none, "/users/": at(member, "user_id"), "/v2/concurrency_limits/": none, "/v2/destinations/": at(destination, "id"),
+			"/team_access/": none, "/ui/": none, "/user_access/": none, "/users/": at(member, "user_id"), "/v2/backfills/": none, "/v2/concurrency_limits/": none, "/v2/destinations/": at(destination, "id"),
 			"/variables/": variable, "/webhooks/": at(hook, "id"), "/work_pools/": "canary-pool", "/work_queues/": none,
 		},
 		secrets: []string{"canary-signing-secret", "canary-verify-token", "canary-header", "Y2FuYXJ5LWRlc3RpbmF0aW9u", at(bot, "api_key", "key"), at(member, "api_key", "key"), h.owner},
