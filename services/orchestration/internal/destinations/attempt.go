@@ -17,7 +17,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// The reasons of failures besides those of package egress.
+// Reasons of failures. Package egress has the reasons of exchanges that failed.
 const (
 	reasonTemplate = "template"
 	reasonSize     = "size"

@@ -16,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
@@ -395,9 +396,9 @@ func TestAFullQueueRefusesDeliveries(t *testing.T) {
 	w := newWorld(t)
 	d := w.create(newReceiver(t, nil).URL, func(c *orchv1.DestinationCreate) { c.Enabled = false })
 	w.emit("order.1")
-	known, err := w.matcher.load(t.Context(), w.ws)
+	subscribed, err := w.matcher.load(t.Context(), w.ws)
 	require.NoError(t, err)
-	to := known.index.Takers(&orchv1.ReceivedEvent{Event: "order.paid"})[0]
+	to := subscribed.index.Takers(&orchv1.ReceivedEvent{Event: "order.paid"})[0]
 	require.EqualValues(t, 1, to.usage.count)
 	require.Positive(t, to.usage.bytes)
 	to.usage = usage{bytes: maxQueuedBytes - 4096, measured: noon}
@@ -499,7 +500,10 @@ func TestSettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for field, change := range map[string]func(*orchv1.DestinationCreate){
-		"url":                      func(c *orchv1.DestinationCreate) { c.Url = "ftp://example.com" },
+		"url": func(c *orchv1.DestinationCreate) { c.Url = "ftp://example.com" },
+		"subscriptions": func(c *orchv1.DestinationCreate) {
+			c.Subscriptions[0].Events = slices.Repeat([]string{strings.Repeat("a", maxPattern)}, maxPatternLengths/maxPattern+1)
+		},
 		"headers.Host":             func(c *orchv1.DestinationCreate) { c.Headers = map[string]string{"Host": "a"} },
 		"headers.webhook-id":       func(c *orchv1.DestinationCreate) { c.Headers = map[string]string{"webhook-id": "a"} },
 		"headers.X":                func(c *orchv1.DestinationCreate) { c.Headers = map[string]string{"X": "a\r\nb"} },
@@ -528,6 +532,61 @@ func TestSettingsAreChecked(t *testing.T) {
 	d := w.create("https://example.com")
 	_, err := w.CreateDestination(w.ctx(), &orchv1.CreateDestinationRequest{Destination: &orchv1.DestinationCreate{Name: d.GetName(), Url: "https://example.com"}})
 	require.Equal(t, int32(http.StatusConflict), rpc.HTTPError(err).GetStatus())
+}
+
+// An editor who does not know the headers of a destination cannot have them sent to another address.
+func TestAnotherAddressNeedsTheHeaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	headers := map[string]string{"X-Key": "secret"}
+	for name, c := range map[string]struct {
+		stored  map[string]string
+		update  *orchv1.DestinationUpdate
+		fields  []string
+		refused bool
+	}{
+		"another address":              {headers, &orchv1.DestinationUpdate{Url: "https://other.example.com/a"}, []string{"url"}, true},
+		"another path":                 {headers, &orchv1.DestinationUpdate{Url: "https://example.com/b"}, []string{"url"}, true},
+		"a masked path":                {nil, &orchv1.DestinationUpdate{Url: "https://example.com" + maskedPath}, []string{"url"}, true},
+		"another address with headers": {headers, &orchv1.DestinationUpdate{Url: "https://other.example.com/a", Headers: headers}, []string{"headers", "url"}, false},
+		"another address without any":  {nil, &orchv1.DestinationUpdate{Url: "https://other.example.com/a"}, []string{"url"}, false},
+		"the same address":             {headers, &orchv1.DestinationUpdate{Url: "https://example.com/a"}, []string{"url"}, false},
+		"another setting":              {headers, &orchv1.DestinationUpdate{Description: "b"}, []string{"description"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := w.create("https://example.com/a", func(create *orchv1.DestinationCreate) { create.Headers = c.stored })
+			_, err := w.UpdateDestination(w.ctx(), &orchv1.UpdateDestinationRequest{
+				Id: d.GetId(), Destination: c.update, UpdateMask: &fieldmaskpb.FieldMask{Paths: c.fields},
+			})
+			if !c.refused {
+				require.NoError(t, err)
+				return
+			}
+			fields := rpc.HTTPError(err).GetFieldErrors().GetErrors()
+			require.Len(t, fields, 1)
+			require.Equal(t, "url", fields[0].GetLoc()[1].GetKey())
+		})
+	}
+}
+
+// A destination whose document this version cannot read takes no delivery, and the others do.
+func TestAFailingDestinationDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	receiver := newReceiver(t, nil)
+	var all []*orchv1.Destination
+	for range 4 {
+		all = append(all, w.create(receiver.URL))
+	}
+	w.emit("order.1")
+	damaged := all[0]
+	filter := bson.D{idIs(uuid.MustParse(damaged.GetId()))}
+	require.NoError(t, w.Store.UpdateMany(t.Context(), query.Destination, w.ws, filter, bson.D{{Key: "$set", Value: bson.D{{Key: "url", Value: int64(5)}, {Key: "revision", Value: int64(99)}}}}))
+	w.emit("order.2")
+	for _, d := range all[1:] {
+		require.Len(t, w.log(d), 2)
+	}
 }
 
 // Secrets that another key encrypted are encrypted with the first one.

@@ -65,39 +65,43 @@ func (m *Matcher) Reset() {
 	clear(m.workspaces)
 }
 
-// Queue stores the deliveries of events of a workspace, which no other call queues meanwhile. After an error the same events may be
-// queued again.
+// Queue stores the deliveries of events of a workspace, which no other call queues meanwhile. A failure of one destination concerns no
+// other one. The error is an outage; the same events are then queued again.
 func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, batch []broker.Event) error {
 	queued := map[*subscriber][]*orchv1.DestinationDelivery{}
 	for i := range batch {
 		if changesDestinations(m.service.Vocabulary.String(), batch[i].Type) {
 			m.change(ws)
 		}
-		known, err := m.load(ctx, ws)
+		subscribed, err := m.load(ctx, ws)
 		if err != nil {
 			return err
 		}
-		if !known.index.MayMatch(batch[i].Type) {
+		if !subscribed.index.MayMatch(batch[i].Type) {
 			continue
 		}
 		event, _, err := wire.FromBroker(batch[i])
 		if err != nil {
 			continue // The evaluation of automations, or the persister, moves it to the dead letters.
 		}
-		for _, to := range unique(known.index.Takers(event)) {
+		for _, to := range unique(subscribed.index.Takers(event)) {
 			if event.GetResource().GetLabels()[m.service.Vocabulary.ResourceID()] == to.resource {
 				continue // A destination does not receive the events about itself, which its deliveries cause.
 			}
 			queued[to] = append(queued[to], m.delivery(to, event))
 		}
 	}
+	pass := m.service.Store.Pass(ctx, "queue the deliveries of a destination")
 	for to, deliveries := range queued {
-		if err := m.store(ctx, ws, to, deliveries); err != nil {
+		err := m.store(ctx, ws, to, deliveries)
+		if err != nil {
 			m.change(ws) // The destination may be another one now.
-			return err
+		}
+		if pass.Record(err, "workspace", ws, "destination_id", to.id) != nil {
+			break
 		}
 	}
-	return nil
+	return pass.Outage()
 }
 
 // changesDestinations reports whether an event of a name says that a destination changed.
@@ -119,18 +123,19 @@ func unique(matches []*subscriber) []*subscriber {
 func (m *Matcher) change(ws uuid.UUID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known := m.workspaces[ws]; known != nil {
-		known.changed = true
+	if subscribed := m.workspaces[ws]; subscribed != nil {
+		subscribed.changed = true
 	}
 }
 
-// load returns the destinations of a workspace, and reads them unless they are known. It omits those that this version cannot read.
+// load returns the destinations of a workspace, and reads them unless they are in memory. Destinations that this version cannot read are
+// absent.
 func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) {
 	m.mu.Lock()
-	known := m.workspaces[ws]
+	before := m.workspaces[ws]
 	m.mu.Unlock()
-	if known != nil && !known.changed {
-		return known, nil
+	if before != nil && !before.changed {
+		return before, nil
 	}
 	found, err := m.service.destinations.FindAcross(ctx, store.Query{
 		Filter: bson.D{{Key: "ws", Value: store.Binary(ws)}}, Sort: bson.D{{Key: "name", Value: 1}}, Limit: 2 * maxDestinations,
@@ -150,9 +155,9 @@ func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) 
 		to := &subscriber{
 			id: id, resource: m.service.Vocabulary.Name(kind, d.GetId()), ordered: d.GetOrderedBy(), sequence: d.GetSequence(),
 		}
-		if known != nil && known.all[id] != nil {
-			before := known.all[id]
-			to.sequence, to.usage, to.reported = max(to.sequence, before.sequence), before.usage, before.reported
+		if before != nil && before.all[id] != nil {
+			earlier := before.all[id]
+			to.sequence, to.usage, to.reported = max(to.sequence, earlier.sequence), earlier.usage, earlier.reported
 		}
 		loaded.all[id] = to
 		for _, subscription := range d.GetSubscriptions() {

@@ -110,8 +110,8 @@ func chains(page []*orchv1.DestinationDelivery) [][]*orchv1.DestinationDelivery 
 	var all [][]*orchv1.DestinationDelivery
 	position := map[string]int{}
 	for _, d := range page {
-		i, known := position[d.GetKey()]
-		if d.Key == nil || !known {
+		i, begun := position[d.GetKey()]
+		if d.Key == nil || !begun {
 			if d.Key != nil {
 				position[d.GetKey()] = len(all)
 			}

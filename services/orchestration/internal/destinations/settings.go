@@ -64,7 +64,7 @@ func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, rate
 		case "enabled":
 			d.Enabled = sent.GetEnabled()
 		case "url":
-			if err := egress.CheckAddress(sent.GetUrl()); err != nil {
+			if err := checkURL(d, sent.GetUrl(), slices.Contains(fields, "headers")); err != nil {
 				refuse(err.Error(), "url")
 			}
 			d.Url = sent.GetUrl()
@@ -101,11 +101,30 @@ func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, rate
 	return nil
 }
 
-// maxLabel bounds the name of a label, and maxPattern the name of an event in a subscription, in bytes.
+// maxLabel bounds the name of a label, maxPattern the name of an event in a subscription, and maxPatternLengths all names in
+// the subscriptions of a destination, in bytes: the Matcher keeps them in memory.
 const (
-	maxLabel   = 255
-	maxPattern = 1024
+	maxLabel          = 255
+	maxPattern        = 1024
+	maxPatternLengths = 64 << 10
 )
+
+var (
+	errMaskedURL   = errors.New("the path of the address is masked; send the whole address")
+	errKeptHeaders = errors.New("another address would receive the headers of the destination; send them again with it")
+)
+
+// checkURL refuses an address that messages cannot be sent to. Whoever changes the address of a destination must know its headers, which
+// are secrets: the new address receives them.
+func checkURL(d *orchv1.Destination, address string, headersSent bool) error {
+	switch {
+	case strings.HasSuffix(address, maskedPath):
+		return errMaskedURL
+	case address != d.GetUrl() && d.SealedHeaders != nil && !headersSent:
+		return errKeptHeaders
+	}
+	return egress.CheckAddress(address)
+}
 
 func checkHeaders(headers map[string]string, refuse func(text string, path ...string)) {
 	if len(headers) > maxHeaders {
@@ -125,9 +144,11 @@ func checkHeaders(headers map[string]string, refuse func(text string, path ...st
 
 // checkSubscriptions refuses texts that are too long, and filters and templates that do not compile.
 func (s *Service) checkSubscriptions(subscriptions []*orchv1.DestinationSubscription, refuse func(text string, path ...string)) {
+	patternLengths := 0
 	for i, subscription := range subscriptions {
 		at := []string{"subscriptions", strconv.Itoa(i)}
 		for j, name := range subscription.GetEvents() {
+			patternLengths += len(name)
 			if name == "" || len(name) > maxPattern {
 				refuse(fmt.Sprintf("the name of an event has 1 to %d bytes", maxPattern), append(slices.Clone(at), "events", strconv.Itoa(j))...)
 			}
@@ -142,6 +163,9 @@ func (s *Service) checkSubscriptions(subscriptions []*orchv1.DestinationSubscrip
 				refuse(templateError(err), append(slices.Clone(at), "template")...)
 			}
 		}
+	}
+	if patternLengths > maxPatternLengths {
+		refuse(fmt.Sprintf("the names of events have %d bytes, the limit is %d", patternLengths, maxPatternLengths), "subscriptions")
 	}
 }
 
