@@ -285,8 +285,8 @@ func TestDeliveriesAreSearchedAndDeleted(t *testing.T) {
 		one.Received = timestamppb.New(start.Add(time.Duration(i) * time.Second))
 		all = append(all, one)
 	}
-	elsewhere := failed(`{"person": "Ada"}`)
-	d.deliver(other, elsewhere)
+	otherDelivery := failed(`{"person": "Ada"}`)
+	d.deliver(other, otherDelivery)
 	d.deliver(w, all...)
 
 	search := func(s *orchv1.WebhookDeliverySearch) *orchv1.WebhookDeliverySearchResult {

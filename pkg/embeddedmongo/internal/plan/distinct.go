@@ -59,14 +59,20 @@ func (s *distinctValues) readKeys(c *storage.Reader, q Query, path string) (how 
 	if p, err = New(c, q); err != nil {
 		return "", nil, err
 	}
-	if p.ix.IsID() || p.position(path) < 0 || !p.decidedByKeys(p.keyTests()) {
+	if p.ix.IsID() || p.position(path) < 0 || !p.decidedByKeys() {
 		return "", nil, nil
 	}
 	return "KEYS", p, p.eachKey(path, s)
 }
 
 // decidedByKeys reports whether bounds and tests of keys express the whole filter.
-func (p *Plan) decidedByKeys(tests *keyTests) bool { return p.exact || tests != nil && tests.whole }
+func (p *Plan) decidedByKeys() bool {
+	if p.exact {
+		return true
+	}
+	tests := p.keyTests()
+	return tests != nil && tests.whole
+}
 
 // distinctValues are values by their encoding.
 type distinctValues struct {
@@ -190,7 +196,7 @@ func skipping(c *storage.Reader, q Query, con *conjunction, path string, list []
 			continue
 		}
 		p := candidate(c, q, con, ix, true)
-		if p == nil || len(p.spans) > maxSkipped || !p.decidedByKeys(p.keyTests()) {
+		if p == nil || len(p.spans) > maxSkipped || !p.decidedByKeys() {
 			continue
 		}
 		at, fixed := p.position(path), p.fixed()

@@ -125,7 +125,7 @@ func TestEachRunIsCreatedOnce(t *testing.T) {
 		for range 3 {
 			replica := w.replica()
 			group.Go(func() {
-				_, _, err := replica.step(t.Context(), key) // Only one step: what it added is not stored.
+				_, _, err := replica.step(t.Context(), key) // The replica stops before it stores the runs of the times that the step added.
 				if err != nil {
 					require.ErrorIs(t, err, store.ErrContention)
 				}

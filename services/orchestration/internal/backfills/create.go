@@ -25,7 +25,7 @@ import (
 const (
 	// maxRuns bounds the runs of a backfill.
 	maxRuns = 10_000
-	// maxOpen and maxStored bound the backfills of a workspace: those that have not ended, and all of them.
+	// maxOpen bounds the backfills of a workspace that have not ended, and maxStored all backfills of a workspace.
 	maxOpen, maxStored = 50, 1000
 )
 

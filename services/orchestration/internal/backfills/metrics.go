@@ -6,7 +6,7 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 )
 
-// metrics are what is measured of backfills.
+// metrics counts the flow runs that backfills create.
 type metrics struct{ created prometheus.Counter }
 
 func newMetrics(registry prometheus.Registerer) *metrics {

@@ -29,8 +29,8 @@ const (
 // open is a backfill that a pass examines.
 type open struct{ ws, id uuid.UUID }
 
-// Pass examines the open backfills of all workspaces, and returns how many it changed. A pass that has no time for all of them ends
-// early, and the next one begins behind the last one that was examined.
+// Pass examines the open backfills of all workspaces, and returns how many it changed. When the time is over, the pass ends, and the next
+// pass begins behind the last backfill that was examined.
 func (s *Service) Pass(ctx context.Context) (changed int, err error) {
 	var all []open
 	pass := s.backfills.Store().Pass(ctx, "create the runs of a backfill")

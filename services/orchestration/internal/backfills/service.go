@@ -40,7 +40,7 @@ type Service struct {
 	reached uuid.UUID
 }
 
-// CheckParameters refuses parameters that the runs of a deployment cannot have, given over those of the deployment.
+// CheckParameters refuses parameters that, merged over the parameters of a deployment, its flow does not accept.
 type CheckParameters func(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, parameters []byte) error
 
 // Deps are what the service works with.

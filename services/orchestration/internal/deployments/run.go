@@ -167,7 +167,7 @@ func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deploy
 	return params, err
 }
 
-// CheckParameters refuses parameters that, over those of a deployment, its runs cannot have.
+// CheckParameters refuses parameters that, merged over the parameters of a deployment, its flow does not accept.
 func (s *Service) CheckParameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, given []byte) error {
 	_, err := s.parameters(ctx, ws, d, &orchv1.DeploymentFlowRunCreate{Parameters: given})
 	return err

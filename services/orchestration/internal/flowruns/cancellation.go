@@ -26,7 +26,7 @@ func cancellation(run *orchv1.FlowRun, message string) *orchv1.StateCreate {
 	return &orchv1.StateCreate{Type: to, Message: &message}
 }
 
-// Cancel cancels a run that has not ended. A run that does not exist is none.
+// Cancel cancels a run that has not ended. A run that does not exist is no error.
 func (s *Service) Cancel(ctx context.Context, ws, run uuid.UUID, message string) error {
 	_, err := s.applyTransition(ctx, ws, run, rules.MinimalFlowPolicy, func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) {
 		return cancellation(current, message), nil, nil

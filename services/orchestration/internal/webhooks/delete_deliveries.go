@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -15,7 +16,7 @@ import (
 const deletionBatch = 1000
 
 // DeleteDeliveries deletes deliveries from the log of a webhook, such as those with the data of a person. The audit event is stored
-// before the first deletion, so each deletion has one, also after a crash.
+// before the deletion, so a crash leaves no deletion without it.
 func (s *Service) DeleteDeliveries(ctx context.Context, r *orchv1.DeleteDeliveriesRequest) (*orchv1.WebhookDeliveryDeletionResult, error) {
 	info, w, err := s.owned(ctx, r.GetId())
 	if err != nil {
@@ -27,13 +28,11 @@ func (s *Service) DeleteDeliveries(ctx context.Context, r *orchv1.DeleteDeliveri
 		return nil, err
 	}
 	if len(found.Results) > 0 {
-		ids := make(bson.A, len(found.Results))
+		ids := make([]uuid.UUID, len(found.Results))
 		for i, d := range found.Results {
-			id, err := resourceid.Parse(d.GetId())
-			if err != nil {
+			if ids[i], err = resourceid.Parse(d.GetId()); err != nil {
 				return nil, err
 			}
-			ids[i] = store.Binary(id)
 		}
 		webhook, err := resourceid.Parse(w.GetId())
 		if err != nil {
@@ -47,7 +46,7 @@ func (s *Service) DeleteDeliveries(ctx context.Context, r *orchv1.DeleteDeliveri
 			return nil, translate(err)
 		}
 		s.flush.Flush(ctx, query.Webhook, info.Workspace, webhook)
-		chosen := append(deliveriesOf(webhook), bson.E{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}})
+		chosen := append(deliveriesOf(webhook), bson.E{Key: "_id", Value: store.OneOf(ids)})
 		if err := s.deliveries.DeleteMany(ctx, info.Workspace, chosen); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,10 +53,8 @@ func backfillPanel(r *page.Request, backfills *apicall.Unary[*orchv1.BackfillLis
 
 func backfillButtons(r *page.Request, b *orchv1.Backfill) (c cell) {
 	for _, change := range backfillStates {
-		for _, state := range change.from {
-			if state == b.GetState() && r.May(change.rpc) {
-				c.Buttons = append(c.Buttons, button{Action: change.action, Title: change.title, Fields: []hiddenField{{"backfill", b.GetId()}}})
-			}
+		if slices.Contains(change.from, b.GetState()) && r.May(change.rpc) {
+			c.Buttons = append(c.Buttons, button{Action: change.action, Title: change.title, Fields: []hiddenField{{"backfill", b.GetId()}}})
 		}
 	}
 	return c

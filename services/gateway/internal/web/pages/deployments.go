@@ -158,7 +158,7 @@ func showDeployment(r *page.Request) (page.View, error) {
 	backfills := apicall.New[*orchv1.BackfillList](orchv1.BackfillService_ReadBackfills_FullMethodName, apicall.Input{
 		Body: apicall.JSON{"deployment_id": d.GetId(), "limit": shownBackfills},
 	})
-	_ = r.Call(flow, runs.past, runs.upcoming, backfills) // Each panel says what it misses.
+	_ = r.Call(flow, runs.past, runs.upcoming, backfills) // A panel reports the error of its own call.
 	flowName := flow.Result().GetName()
 	if flowName == "" {
 		flowName = d.GetFlowId()

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// parallel bounds the executions at once in this process, and maxShare those of one workspace.
+	// parallel bounds the executions at once in this process, and maxShare the executions of one workspace.
 	parallel = 128
 	maxShare = 8
 	// pollEvery is how often due runs are looked for that nobody woke the runner for.
