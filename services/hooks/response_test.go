@@ -36,7 +36,7 @@ func TestSendersReceiveTheResponse(t *testing.T) {
 	require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
 	require.Contains(t, got.header.Get("Content-Security-Policy"), "sandbox")
 	require.Equal(t, "e", w.next().GetEvent(), "the event is stored")
-	d := logged(t, log, func(d *orchv1.WebhookDelivery) bool { return d.GetEvent() == "e" })
+	d := logged(t, log, func(d *orchv1.WebhookDelivery) bool { return d.GetEvent() == "e" && string(d.GetRawBody()) == command })
 	require.EqualValues(t, http.StatusCreated, d.GetStatus())
 	require.JSONEq(t, `{"response_type": "ephemeral", "text": "/deploy"}`, d.GetResponse().GetBody())
 
@@ -48,7 +48,9 @@ func TestSendersReceiveTheResponse(t *testing.T) {
 	require.Equal(t, http.StatusCreated, got.status, "the filter drops a challenge, which is answered")
 	require.JSONEq(t, `{"response_type": "ephemeral", "text": "c-1"}`, got.body)
 	w.none()
-	d = logged(t, log, func(d *orchv1.WebhookDelivery) bool { return d.GetReason() == "filtered" })
+	d = logged(t, log, func(d *orchv1.WebhookDelivery) bool {
+		return d.GetReason() == "filtered" && string(d.GetRawBody()) == challenge
+	})
 	require.EqualValues(t, http.StatusCreated, d.GetStatus())
 
 	require.Equal(t, http.StatusUnauthorized, w.do("POST", slug, command).status, "an unverified sender receives no response")

@@ -3,6 +3,7 @@ package orchestration_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -110,6 +111,39 @@ func TestDeliveriesAreKeptAndBounded(t *testing.T) {
 	_, _, err = tryIn[*orchv1.WebhookDelivery](d, uuid.New(), orchv1.WebhookService_ReadDelivery_FullMethodName, &orchv1.ReadDeliveryRequest{Id: w.GetId(), DeliveryId: all[3].GetId()})
 	code, _ := status(err)
 	require.Equal(t, http.StatusNotFound, code, "another workspace")
+}
+
+// TestRefusedRequestsDisplaceAFifthOfTheLog: refused requests, newer than all verified ones, leave four fifths of the log to these.
+func TestRefusedRequestsDisplaceAFifthOfTheLog(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t, func(c *orchestration.Config) { c.DeliveriesKept = 10 })
+	w := d.eventWebhook()
+	start := time.Now().Add(-time.Minute)
+	var verified, refused []*orchv1.WebhookDelivery
+	for i := range 20 {
+		one := failed("{}")
+		one.Received = timestamppb.New(start.Add(time.Duration(i) * time.Second))
+		if i < 8 {
+			verified = append(verified, one)
+			continue
+		}
+		one.Status, one.Reason, one.Refused = http.StatusUnauthorized, proto.String(deliverylog.ReasonSignature), true
+		refused = append(refused, one)
+	}
+	d.deliver(w, verified...)
+	d.deliver(w, refused...)
+	var want []string
+	for _, one := range slices.Concat(verified, refused[len(refused)-2:]) {
+		want = append(want, one.GetId())
+	}
+	require.Eventually(t, func() bool {
+		var ids []string
+		for _, one := range d.deliveries(w, nil) {
+			ids = append(ids, one.GetId())
+		}
+		slices.Reverse(ids)
+		return slices.Equal(want, ids)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestReplay(t *testing.T) {

@@ -6572,7 +6572,7 @@ func Of(fullName string) string {
 	case "orch.v1.WebhookDelivery.body_truncated":
 		return "Whether the recorded body is truncated."
 	case "orch.v1.WebhookDelivery.count":
-		return "Number of requests that this entry stands for: itself, and refused requests before it that have no entry."
+		return "Number of requests that this entry stands for: itself, and requests with the same reason that have no entry."
 	case "orch.v1.WebhookDelivery.deduplication_id":
 		return "Id of the event, equal for every processing of the delivery."
 	case "orch.v1.WebhookDelivery.duplicate":
@@ -6609,6 +6609,8 @@ func Of(fullName string) string {
 		return "Why the request caused no event: method, address, rate, credential, role, body, signature, unavailable, overload, handshake, filter, filtered, template, event or broker; null on success."
 	case "orch.v1.WebhookDelivery.received":
 		return "Time at which the request arrived, in UTC."
+	case "orch.v1.WebhookDelivery.refused":
+		return "Whether the request was refused before its sender was verified."
 	case "orch.v1.WebhookDelivery.remote_address":
 		return "Address of the sender; null when unknown."
 	case "orch.v1.WebhookDelivery.rendered":

@@ -3086,12 +3086,14 @@ type WebhookDelivery struct {
 	// Why the request caused no event: method, address, rate, credential, role, body, signature, unavailable, overload, handshake,
 	// filter, filtered, template, event or broker; null on success.
 	Reason *string `protobuf:"bytes,28,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
-	// Number of requests that this entry stands for: itself, and refused requests before it that have no entry.
+	// Number of requests that this entry stands for: itself, and requests with the same reason that have no entry.
 	Count int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`
 	// UUIDs of all events of a request that became several, in their order; empty for others.
 	EventIds []string `protobuf:"bytes,30,rep,name=event_ids,json=eventIds,proto3" json:"event_ids,omitempty"`
 	// What the sender received by the response of the webhook; null for none.
-	Response      *WebhookRenderedResponse `protobuf:"bytes,31,opt,name=response,proto3,oneof" json:"response,omitempty"`
+	Response *WebhookRenderedResponse `protobuf:"bytes,31,opt,name=response,proto3,oneof" json:"response,omitempty"`
+	// Whether the request was refused before its sender was verified.
+	Refused       bool `protobuf:"varint,32,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3341,6 +3343,13 @@ func (x *WebhookDelivery) GetResponse() *WebhookRenderedResponse {
 		return x.Response
 	}
 	return nil
+}
+
+func (x *WebhookDelivery) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
 }
 
 // WebhookRenderedResponse is what the response of a webhook made of a request.
@@ -6429,7 +6438,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"allowedIps\x12/\n" +
 	"\x11events_per_second\x18\x05 \x01(\x03H\x01R\x0feventsPerSecond\x88\x01\x01B\r\n" +
 	"\v_rate_limitB\x14\n" +
-	"\x12_events_per_second\"\xae\v\n" +
+	"\x12_events_per_second\"\xd1\v\n" +
 	"\x0fWebhookDelivery\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12'\n" +
 	"\n" +
@@ -6465,7 +6474,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x06reason\x18\x1c \x01(\tH\fR\x06reason\x88\x01\x01\x12\x1d\n" +
 	"\x05count\x18\x1d \x01(\x03B\a\xca\xf3\x18\x03\"\x011R\x05count\x12#\n" +
 	"\tevent_ids\x18\x1e \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\beventIds\x12A\n" +
-	"\bresponse\x18\x1f \x01(\v2 .orch.v1.WebhookRenderedResponseH\rR\bresponse\x88\x01\x01\x1a:\n" +
+	"\bresponse\x18\x1f \x01(\v2 .orch.v1.WebhookRenderedResponseH\rR\bresponse\x88\x01\x01\x12!\n" +
+	"\arefused\x18  \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01R\arefused\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +

@@ -108,7 +108,7 @@ func (n *LogEntry) delivery() *orchv1.WebhookDelivery {
 		id := n.DeduplicationID.String()
 		d.DeduplicationId = &id
 	}
-	d.Reason, d.Count = optional(n.Reason), max(n.Count, 1)
+	d.Reason, d.Count, d.Refused = optional(n.Reason), max(n.Count, 1), n.Refused
 	if n.Err != nil {
 		deliverylog.Fail(d, r, n.Err, n.Rendered)
 	}

@@ -2,13 +2,14 @@
 //
 //	response sent ──▶ Note ──▶ buffer, bounded ──▶ every half second: one entry ──▶ journal ──▶ orchestration
 //	                   │           └──▶ full: dropped, and counted
-//	                   ├──▶ refused: grouped and counted (see refusals)
+//	                   ├──▶ refused: a row as far as the budget holds, else grouped and counted (see refusals)
+//	                   ├──▶ beyond the budget of the webhook: one row for several requests (see notes)
 //	                   ├──▶ somebody listens: appended before the response (see commits)
 //	                   └──▶ counted exactly, for the watcher of failing webhooks (see traffic)
 //
-// Ingestion never waits for the log. A note costs a lock and an append; masking and encoding happen later. The buffer holds
-// a bounded number of notes of each webhook, failures before successes: the log keeps the last ones anyway. While the
-// broker is away notes are dropped, but those of refusals are kept, because their counts must be exact.
+// Ingestion never waits for the log. A note costs a lock and an append; masking and encoding happen later. Each request of a webhook has a
+// row as far as the budget of the webhook holds. While the broker is away notes are dropped, but those of refusals are kept, because their
+// counts must be exact.
 package deliveries
 
 import (
@@ -27,8 +28,12 @@ import (
 const (
 	// interval is the time between two flushes of the buffer.
 	interval = 500 * time.Millisecond
-	// perHook bounds the buffered notes of one webhook, successes and failures each.
-	perHook = 20
+	// maxRows and maxRowBytes are the budget of a webhook: so many verified requests of a window have a row of their own. The log keeps as
+	// many rows of a webhook by default.
+	maxRows     = 500
+	maxRowBytes = 4 << 20
+	// maxSampled bounds the buffered notes of one webhook and reason beyond the budget.
+	maxSampled = 20
 	// maxWaiting and maxWaitingBytes bound the buffered notes of all webhooks.
 	maxWaiting      = 4096
 	maxWaitingBytes = 32 << 20
@@ -63,6 +68,7 @@ type Recorder struct {
 	waiting map[string]*notes // By the webhook's id.
 	count   int
 	bytes   int
+	budgets budgets // Of verified requests.
 
 	refusals refusals
 	pending  []*orchv1.WebhookDelivery // Entries of refusals that the journal has not taken yet.
@@ -71,9 +77,12 @@ type Recorder struct {
 	commits  commits
 }
 
-// notes are the buffered notes of one webhook.
+// notes are the buffered notes of one webhook: those within its budget, and samples of the others by their reason, which is empty for
+// successes. The last requests of a reason are its samples. A sample takes over the count of the one that it replaces, so the counts of
+// the rows add up to the number of requests.
 type notes struct {
-	failed, succeeded ring
+	all     []LogEntry
+	samples map[string]*ring
 }
 
 type ring struct {
@@ -81,15 +90,36 @@ type ring struct {
 	next  int
 }
 
-// put adds a note and returns the one that it replaces.
-func (r *ring) put(n LogEntry) (out LogEntry, full bool) {
-	if len(r.notes) < perHook {
+// sample adds a note beyond the budget, and returns the one that it replaces.
+func (o *notes) sample(n LogEntry) (replaced LogEntry, full bool) {
+	r := o.samples[n.Reason]
+	if r == nil {
+		r = &ring{}
+		o.samples[n.Reason] = r
+	}
+	if len(r.notes) < maxSampled {
 		r.notes = append(r.notes, n)
 		return LogEntry{}, false
 	}
-	out, r.notes[r.next] = r.notes[r.next], n
-	r.next = (r.next + 1) % perHook
-	return out, true
+	replaced = r.notes[r.next]
+	n.Count = max(n.Count, 1) + max(replaced.Count, 1)
+	r.notes[r.next] = n
+	r.next = (r.next + 1) % maxSampled
+	return replaced, true
+}
+
+// deliveries returns the stored form of the notes.
+func (o *notes) deliveries() []*orchv1.WebhookDelivery {
+	list := make([]*orchv1.WebhookDelivery, 0, len(o.all))
+	for i := range o.all {
+		list = append(list, o.all[i].delivery())
+	}
+	for _, r := range o.samples {
+		for i := range r.notes {
+			list = append(list, r.notes[i].delivery())
+		}
+	}
+	return list
 }
 
 // New makes a recorder.
@@ -100,7 +130,7 @@ func New(o Options) *Recorder {
 	if o.Clock == nil {
 		o.Clock = clock.System{}
 	}
-	return &Recorder{opts: o, waiting: map[string]*notes{}, refusals: newRefusals(), traffic: newTraffic(o.Clock.Now()), commits: newCommits()}
+	return &Recorder{opts: o, waiting: map[string]*notes{}, budgets: newBudgets(maxRows, maxRowBytes), refusals: newRefusals(), traffic: newTraffic(o.Clock.Now()), commits: newCommits()}
 }
 
 // Fill is how full the buffer of notes is, from 0 to 1.
@@ -141,19 +171,16 @@ func (r *Recorder) buffer(n LogEntry) {
 	}
 	own := r.waiting[n.Hook.GetId()]
 	if own == nil {
-		own = &notes{}
+		own = &notes{samples: map[string]*ring{}}
 		r.waiting[n.Hook.GetId()] = own
-	}
-	into := &own.succeeded
-	if n.Status >= 400 {
-		into = &own.failed
 	}
 	r.count++
 	r.bytes += n.size()
-	if out, full := into.put(n); full {
+	if r.budgets.admit(&n, r.opts.Clock.Now()) {
+		own.all = append(own.all, n)
+	} else if replaced, full := own.sample(n); full {
 		r.count--
-		r.bytes -= out.size()
-		r.drop(1)
+		r.bytes -= replaced.size()
 	}
 }
 
@@ -208,6 +235,7 @@ func (r *Recorder) countTraffic(all bool) {
 func (r *Recorder) expire(all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.budgets.expire(r.opts.Clock.Now(), all)
 	for _, n := range r.refusals.expire(r.opts.Clock.Now(), all) {
 		r.pend(n)
 	}
@@ -226,11 +254,7 @@ func (r *Recorder) flush(ctx context.Context) {
 
 	var list []*orchv1.WebhookDelivery
 	for _, own := range waiting {
-		for _, all := range [][]LogEntry{own.failed.notes, own.succeeded.notes} {
-			for i := range all {
-				list = append(list, all[i].delivery())
-			}
-		}
+		list = append(list, own.deliveries()...)
 	}
 	for len(list) > 0 {
 		n := entrySize(list)

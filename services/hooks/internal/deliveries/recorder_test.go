@@ -96,31 +96,69 @@ func TestNotesAreHandedOverTogetherAndAtTheEnd(t *testing.T) {
 	})
 }
 
-// Of one webhook the last notes stay, and successes do not push out failures.
-func TestFailuresOutlastSuccesses(t *testing.T) {
+// TestRequestsHaveRows: within the budget of a minute each verified request has a row. Beyond it the last requests of each reason have one,
+// and the counts add up to the number of requests.
+func TestRequestsHaveRows(t *testing.T) {
 	t.Parallel()
-	journal, dropped := &entries{}, &counter{}
-	r := New(Options{Journal: journal, Dropped: dropped})
-	hook := newHook()
-	r.Record(note(hook, 400, "failed"))
-	for range 3 * perHook {
-		r.Record(note(hook, 204, "fine"))
+	const large = 60 << 10
+	rowsOfLarge := maxRowBytes / (large + 1024)
+	for name, c := range map[string]struct {
+		fine, failed, filtered int
+		body                   int // In bytes.
+		rows                   int
+	}{
+		"200 requests":                  {fine: 150, failed: 40, filtered: 10, rows: 200},
+		"all rows of the budget":        {fine: maxRows, rows: maxRows},
+		"beyond the rows":               {fine: 2 * maxRows, rows: maxRows + maxSampled},
+		"failures beyond the rows":      {fine: 2 * maxRows, failed: 3, rows: maxRows + maxSampled + 3},
+		"reasons have own samples":      {fine: 2 * maxRows, failed: 100, filtered: 100, rows: maxRows + 3*maxSampled},
+		"beyond the bytes, 60 KiB each": {fine: rowsOfLarge + 2*maxSampled, body: large, rows: rowsOfLarge + maxSampled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journal, dropped := &entries{}, &counter{}
+			r, hook := New(Options{Journal: journal, Dropped: dropped}), newHook()
+			record := func(n int, status int, reason string) {
+				for range n {
+					one := note(hook, status, strings.Repeat("x", c.body))
+					one.Reason = reason
+					r.Record(one)
+				}
+			}
+			record(c.fine, 204, "")
+			record(c.failed, 400, deliverylog.ReasonTemplate)
+			record(c.filtered, 204, deliverylog.ReasonFiltered)
+			last := note(hook, 204, "last")
+			r.Record(last)
+			r.Record(note(newHook(), 204, "another webhook's"))
+			r.flush(t.Context())
+			counts := map[string]int64{}
+			var ids []string
+			list := journal.deliveries(t)
+			for _, d := range list {
+				counts[d.GetReason()] += d.GetCount()
+				ids = append(ids, d.GetId())
+			}
+			require.Equal(t, int64(c.fine+2), counts[""])
+			require.EqualValues(t, c.failed, counts[deliverylog.ReasonTemplate])
+			require.EqualValues(t, c.filtered, counts[deliverylog.ReasonFiltered])
+			require.Contains(t, ids, last.ID.String())
+			require.InDelta(t, c.rows+1, len(list), 1, "the last one has a row of its own unless it is a sample")
+			require.Zero(t, dropped.n)
+			require.Zero(t, r.count)
+			require.Zero(t, r.bytes)
+		})
 	}
-	last := note(hook, 204, "last")
-	r.Record(last)
-	r.Record(note(newHook(), 204, "another webhook's"))
-	r.flush(t.Context())
-	bodies := map[string]int{}
-	var ids []string
-	for _, d := range journal.deliveries(t) {
-		bodies[string(d.GetRawBody())]++
-		ids = append(ids, d.GetId())
-	}
-	require.Equal(t, map[string]int{"failed": 1, "fine": perHook - 1, "last": 1, "another webhook's": 1}, bodies)
-	require.Contains(t, ids, last.ID.String())
-	require.InDelta(t, 2*perHook+1, dropped.n, 0)
-	require.Zero(t, r.count)
-	require.Zero(t, r.bytes)
+}
+
+// TestRowsOfRequestsAreBounded: requests with long bodies have rows up to a bound in bytes.
+func TestRowsOfRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	hook, now := newHook(), time.Unix(1_700_000_000, 0)
+	b := newBudgets(maxRows, maxRowBytes)
+	n := note(hook, 204, strings.Repeat("x", deliverylog.MaxBody))
+	testkit.FillBound(t, "rows of verified requests, for each webhook and minute", maxRowBytes,
+		func() bool { return !b.admit(&n, now) }, func() int { return b.used[hook.GetId()].bytes })
 }
 
 func TestWhatWaitsIsBounded(t *testing.T) {

@@ -6,12 +6,9 @@ import (
 )
 
 const (
-	// budgetWindow is the time for which refusals of a webhook have a budget of rows. The log keeps 500 deliveries of a webhook by default:
-	// a shorter time would let strangers displace all accepted ones within minutes.
-	budgetWindow = time.Hour
 	// refusalWindow is the time in which the log shows the first and the last refusal of a group beyond the budget.
 	refusalWindow = time.Minute
-	// maxRefusalRows and maxRefusalBytes are the budget of a webhook: so many refusals have a row of their own.
+	// maxRefusalRows and maxRefusalBytes are the budget of a webhook: so many refusals of a window have a row of their own.
 	maxRefusalRows  = 100
 	maxRefusalBytes = 1 << 20
 	// maxSources bounds the source prefixes that are told apart for one webhook and one reason. Refusals from further
@@ -33,14 +30,8 @@ const (
 // the number of webhooks, because unknown webhooks have no log.
 type refusals struct {
 	groups  map[refusalGroup]*refusalState
-	sources map[refusalGroup]int      // The number of prefixes of a webhook and a reason; the prefix of its keys is zero.
-	budgets map[string]*refusalBudget // By the webhook's id.
-}
-
-// refusalBudget is the part of a webhook's budget that is used since a time.
-type refusalBudget struct {
-	since       time.Time
-	rows, bytes int
+	sources map[refusalGroup]int // The number of prefixes of a webhook and a reason; the prefix of its keys is zero.
+	budgets budgets
 }
 
 // refusalGroup is what refusals are told apart by.
@@ -56,27 +47,12 @@ type refusalState struct {
 }
 
 func newRefusals() refusals {
-	return refusals{groups: map[refusalGroup]*refusalState{}, sources: map[refusalGroup]int{}, budgets: map[string]*refusalBudget{}}
-}
-
-// admit takes a refusal from the budget of its webhook and reports whether the budget holds it.
-func (r *refusals) admit(n *LogEntry, now time.Time) bool {
-	budget := r.budgets[n.Hook.GetId()]
-	if budget == nil {
-		budget = &refusalBudget{since: now}
-		r.budgets[n.Hook.GetId()] = budget
-	}
-	if budget.rows >= maxRefusalRows || budget.bytes+n.size() > maxRefusalBytes {
-		return false
-	}
-	budget.rows++
-	budget.bytes += n.size()
-	return true
+	return refusals{groups: map[refusalGroup]*refusalState{}, sources: map[refusalGroup]int{}, budgets: newBudgets(maxRefusalRows, maxRefusalBytes)}
 }
 
 // add counts a refusal and returns whether its note is to be logged now.
 func (r *refusals) add(n LogEntry, now time.Time) (logged bool) {
-	if r.admit(&n, now) {
+	if r.budgets.admit(&n, now) {
 		return true
 	}
 	all := refusalGroup{hook: n.Hook.GetId(), reason: n.Reason}
@@ -101,11 +77,7 @@ func (r *refusals) add(n LogEntry, now time.Time) (logged bool) {
 
 // expire ends the groups whose window has passed, all groups when the process ends, and returns the notes to log.
 func (r *refusals) expire(now time.Time, all bool) []LogEntry {
-	for hook, budget := range r.budgets {
-		if all || now.Sub(budget.since) >= budgetWindow {
-			delete(r.budgets, hook)
-		}
-	}
+	r.budgets.expire(now, all)
 	var notes []LogEntry
 	for group, state := range r.groups {
 		if !all && now.Sub(state.since) < refusalWindow {

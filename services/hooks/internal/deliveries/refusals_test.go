@@ -25,10 +25,10 @@ func refusal(hook *orchv1.WebhookDefinition, reason, from string) LogEntry {
 
 // spend uses up the webhook's budget of rows, in the recorder's window.
 func spend(r *Recorder, hook *orchv1.WebhookDefinition) {
-	r.refusals.budgets[hook.GetId()] = &refusalBudget{since: r.opts.Clock.Now(), rows: maxRefusalRows}
+	r.refusals.budgets.used[hook.GetId()] = &usage{since: r.opts.Clock.Now(), rows: maxRefusalRows}
 }
 
-// TestRefusalsHaveRows: within the budget of an hour each refusal has a row of its own, whatever its reason and its source.
+// TestRefusalsHaveRows: within the budget of a minute each refusal has a row of its own, whatever its reason and its source.
 func TestRefusalsHaveRows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -55,7 +55,7 @@ func TestRefusalsHaveRows(t *testing.T) {
 			}
 			require.EqualValues(t, c.requests, total)
 			require.Len(t, journal.deliveries(t), c.rows)
-			require.Empty(t, r.refusals.budgets)
+			require.Empty(t, r.refusals.budgets.used)
 		})
 	}
 }
@@ -63,11 +63,11 @@ func TestRefusalsHaveRows(t *testing.T) {
 // TestRowsOfRefusalsAreBounded: refusals with long headers have rows up to a bound in bytes.
 func TestRowsOfRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
-	r, hook, now := newRefusals(), newHook(), time.Unix(1_700_000_000, 0)
+	b, hook, now := newBudgets(maxRefusalRows, maxRefusalBytes), newHook(), time.Unix(1_700_000_000, 0)
 	n := refusal(hook, "signature", "192.0.2.1")
 	n.Request.Header = []receive.Field{{Name: "x-note", Value: strings.Repeat("x", 64<<10)}}
-	testkit.FillBound(t, "rows of refused requests, for each webhook and hour", maxRefusalBytes,
-		func() bool { return !r.admit(&n, now) }, func() int { return r.budgets[hook.GetId()].bytes })
+	testkit.FillBound(t, "rows of refused requests, for each webhook and minute", maxRefusalBytes,
+		func() bool { return !b.admit(&n, now) }, func() int { return b.used[hook.GetId()].bytes })
 }
 
 // Beyond the budget, the first and the last refusal of each group are in the log, and the counts add up. Reasons do not share a slot.
@@ -177,6 +177,6 @@ func TestEveryRefusalIsCountedOnce(t *testing.T) {
 		require.Equal(t, total, counted)
 		require.Empty(t, r.groups)
 		require.Empty(t, r.sources)
-		require.Empty(t, r.budgets)
+		require.Empty(t, r.budgets.used)
 	})
 }

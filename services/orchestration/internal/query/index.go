@@ -278,6 +278,10 @@ func indexes() []Index {
 		{Collection: Webhook, Keys: keys("service_account_id"), Sparse: true, For: "webhooks of a service account that goes"},
 
 		{Collection: WebhookDelivery, Keys: scoped("webhook_id", "received", "_id"), For: "the deliveries of a webhook by RECEIVED_*, and the oldest of them"},
+		{
+			Collection: WebhookDelivery, Keys: scoped("webhook_id", "refused", "received", "_id"), Partial: bson.D{{Key: "refused", Value: true}},
+			For: "the oldest refused requests of a webhook; verified requests have no key",
+		},
 		{Collection: WebhookDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
 		{Collection: AutomationDelivery, Keys: scoped("automation_id", "attempted", "_id"), For: "the deliveries of an automation by ATTEMPTED_*, and the oldest of them"},
 		{Collection: AutomationDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},

@@ -110,6 +110,8 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		find("webhooks of a service account", Webhook, bson.D{is("service_account_id", some)}, nil, 0),
 		find("destinations of a workspace", Destination, bson.D{is("ws", binary(ws))}, asc("name"), 200),
 		find("destinations that are due", Destination, bson.D{is("due", bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: int64(50)}})}, asc("due"), 256),
+		find("refused requests of a webhook beyond their bound", WebhookDelivery,
+			scoped(is("webhook_id", some), is("refused", true)), bson.D{{Key: "received", Value: -1}, {Key: "_id", Value: -1}}, 1),
 		find("deliveries that are due", DestinationDelivery, scoped(is("destination_id", some),
 			is("next_attempt", bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: int64(50)}})), asc("next_attempt", "sequence"), 100),
 		find("first delivery of a key", DestinationDelivery, scoped(is("destination_id", some), is("key", "key5")), asc("sequence"), 1),

@@ -28,6 +28,9 @@ func (r Recorder) Run(ctx context.Context) error {
 // owner is a webhook within its workspace.
 type owner struct{ ws, webhook uuid.UUID }
 
+// refusedShare is the part of the log of a webhook that refused requests may have: strangers displace no more of it.
+const refusedShare = 5
+
 // record stores the deliveries of the entries once, and deletes the oldest ones of each webhook. It logs and skips entries
 // that it cannot decode and deliveries that the database always refuses: they must not delay the others. After any other
 // refusal the entries are redelivered; what is stored already is a duplicate.
@@ -35,7 +38,7 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 	var docs []bson.Raw
 	var ids []string
 	var traffic []*orchv1.WebhookTraffic
-	owners := map[owner]bool{}
+	refusals := map[owner]bool{} // Whether a webhook with new deliveries has refused ones among them.
 	for _, entry := range entries {
 		batch := &orchv1.WebhookDeliveryBatch{}
 		if err := proto.Unmarshal(entry, batch); err != nil {
@@ -50,7 +53,7 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 				continue
 			}
 			docs, ids = append(docs, doc), append(ids, d.GetId())
-			owners[webhook] = true
+			refusals[webhook] = refusals[webhook] || d.GetRefused()
 		}
 	}
 	_, refused, err := store.InsertEach(ctx, s.deliveries, docs)
@@ -61,9 +64,9 @@ func (s *Service) record(ctx context.Context, entries [][]byte) error {
 		return err
 	}
 	pass := s.deliveries.Store().Pass(ctx, "prune deliveries")
-	for webhook := range owners {
+	for webhook, refused := range refusals {
 		s.recorded(webhook.ws, webhook.webhook)
-		if pass.Record(s.prune(ctx, webhook), "workspace", webhook.ws, "webhook_id", webhook.webhook) != nil {
+		if pass.Record(s.prune(ctx, webhook, refused), "workspace", webhook.ws, "webhook_id", webhook.webhook) != nil {
 			break
 		}
 	}
@@ -98,9 +101,15 @@ func deliveriesOf(webhook uuid.UUID) bson.D {
 	return bson.D{{Key: "webhook_id", Value: store.Binary(webhook)}}
 }
 
-// prune deletes the deliveries of a webhook beyond the maximum, oldest first.
-func (s *Service) prune(ctx context.Context, w owner) error {
+// prune deletes the deliveries of a webhook beyond the maximum, oldest first, and before them the refused ones beyond their part of it.
+func (s *Service) prune(ctx context.Context, w owner, refused bool) error {
 	received := func(d *orchv1.WebhookDelivery) time.Time { return d.GetReceived().AsTime() }
+	if refused {
+		filter := append(deliveriesOf(w.webhook), bson.E{Key: "refused", Value: true})
+		if err := store.KeepNewest(ctx, s.deliveries, w.ws, filter, "received", received, max(1, s.maxStored/refusedShare)); err != nil {
+			return err
+		}
+	}
 	return store.KeepNewest(ctx, s.deliveries, w.ws, deliveriesOf(w.webhook), "received", received, s.maxStored)
 }
 

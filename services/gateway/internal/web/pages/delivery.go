@@ -114,7 +114,7 @@ func visibleHeaders(headers map[string]string) []header {
 func deliveryPairs(r *page.Request, w *orchv1.Webhook, d *orchv1.WebhookDelivery) []pair {
 	count := ""
 	if d.GetCount() > 1 {
-		count = show.Count(d.GetCount()) + " refused requests that have no entry of their own, and this one"
+		count = show.Count(d.GetCount()) + " requests with this reason: this one, and others without an entry"
 	}
 	deliveryLink := func(id *string) cell {
 		if id == nil {
