@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/directory"
+	wire "github.com/orch-project/orch/pkg/maintenance"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -48,8 +49,8 @@ func (g *Gateway) openMaintenance() error {
 	defer cancel()
 	if g.deps.Broker != nil {
 		var err error
-		if bucket, err = g.deps.Broker.KeyValue(ctx, maintenance.Bucket, broker.KVConfig{Description: "maintenance of the server"}); err != nil {
-			return fmt.Errorf("open the maintenance: %w", err)
+		if bucket, err = wire.Open(ctx, g.deps.Broker); err != nil {
+			return err
 		}
 	}
 	g.maintenance = maintenance.New(bucket, clock.System{})

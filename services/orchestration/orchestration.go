@@ -32,6 +32,7 @@ import (
 	"github.com/orch-project/orch/pkg/feeds"
 	"github.com/orch-project/orch/pkg/id"
 	wirelogs "github.com/orch-project/orch/pkg/logs"
+	"github.com/orch-project/orch/pkg/maintenance"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
@@ -221,6 +222,11 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, err
 	}
 
+	maintenanceBucket, err := maintenance.Open(ctx, deps.Broker)
+	if err != nil {
+		return nil, err
+	}
+
 	deliveries, err := deliverylog.Open(ctx, deps.Broker)
 	if err != nil {
 		return nil, err
@@ -284,7 +290,12 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.runTimeouts = liveness.New(o.store, cfg.Vocabulary, flush)
 	o.runMonitor = liveness.NewMonitor(liveness.MonitorDeps{
-		Store: o.store, Runs: o.runs, Events: o.events, Timeouts: o.runTimeouts, Every: cfg.Timers.RunMonitor, Registry: deps.Registry, Log: o.log,
+		Store: o.store, Runs: o.runs, Events: o.events, Timeouts: o.runTimeouts, Workers: pools,
+		Every: cfg.Timers.RunMonitor, Registry: deps.Registry, Log: o.log,
+		Maintenance: func(ctx context.Context) (bool, error) {
+			state, err := maintenance.Read(ctx, maintenanceBucket)
+			return state.GetEnabled(), err
+		},
 		Stored: func(ctx context.Context) error {
 			if err := deps.Broker.Healthy(); err != nil {
 				return err

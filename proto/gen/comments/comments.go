@@ -4973,6 +4973,8 @@ func Of(fullName string) string {
 		return "Treatment of a run that stays in PENDING; default RESCHEDULE."
 	case "orch.v1.RunTimeoutRule.pending_timeout":
 		return "Time in PENDING after which a run is lost, as an ISO 8601 duration from PT30S to P7D; 0 never; default 0."
+	case "orch.v1.RunTimeoutRule.worker_heartbeats":
+		return "Whether heartbeats of a process worker count for the runs that it executes and that send none; default false."
 	case "orch.v1.RunTimeoutService":
 		return "The timeouts of a workspace end flow runs whose process is gone, or that do not start."
 	case "orch.v1.RunTimeoutService.ReadRunTimeouts":

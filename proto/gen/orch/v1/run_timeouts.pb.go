@@ -94,6 +94,8 @@ type RunTimeoutRule struct {
 	PendingTimeout *durationpb.Duration `protobuf:"bytes,5,opt,name=pending_timeout,json=pendingTimeout,proto3,oneof" json:"pending_timeout,omitempty"`
 	// Treatment of a run that stays in PENDING; default RESCHEDULE.
 	OnPendingTimeout *LostRunAction `protobuf:"varint,6,opt,name=on_pending_timeout,json=onPendingTimeout,proto3,enum=orch.v1.LostRunAction,oneof" json:"on_pending_timeout,omitempty"`
+	// Whether heartbeats of a process worker count for the runs that it executes and that send none; default false.
+	WorkerHeartbeats *bool `protobuf:"varint,7,opt,name=worker_heartbeats,json=workerHeartbeats,proto3,oneof" json:"worker_heartbeats,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -168,6 +170,13 @@ func (x *RunTimeoutRule) GetOnPendingTimeout() LostRunAction {
 		return *x.OnPendingTimeout
 	}
 	return LostRunAction_LOST_RUN_ACTION_UNSPECIFIED
+}
+
+func (x *RunTimeoutRule) GetWorkerHeartbeats() bool {
+	if x != nil && x.WorkerHeartbeats != nil {
+		return *x.WorkerHeartbeats
+	}
+	return false
 }
 
 // RunTimeouts is the list of timeout rules of a workspace.
@@ -337,20 +346,22 @@ var File_orch_v1_run_timeouts_proto protoreflect.FileDescriptor
 
 const file_orch_v1_run_timeouts_proto_rawDesc = "" +
 	"\n" +
-	"\x1aorch/v1/run_timeouts.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\"\xc9\x04\n" +
+	"\x1aorch/v1/run_timeouts.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\"\x91\x05\n" +
 	"\x0eRunTimeoutRule\x120\n" +
 	"\rdeployment_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\fdeploymentId\x88\x01\x01\x12M\n" +
 	"\x12heartbeat_interval\x18\x02 \x01(\v2\x19.google.protobuf.DurationH\x01R\x11heartbeatInterval\x88\x01\x01\x12H\n" +
 	"\x11missed_heartbeats\x18\x03 \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00\x00\x001\x00\x00\x00\x00\x00\x00Y@H\x02R\x10missedHeartbeats\x88\x01\x01\x12M\n" +
 	"\x14on_missed_heartbeats\x18\x04 \x01(\x0e2\x16.orch.v1.LostRunActionH\x03R\x12onMissedHeartbeats\x88\x01\x01\x12G\n" +
 	"\x0fpending_timeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationH\x04R\x0ependingTimeout\x88\x01\x01\x12I\n" +
-	"\x12on_pending_timeout\x18\x06 \x01(\x0e2\x16.orch.v1.LostRunActionH\x05R\x10onPendingTimeout\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x10\n" +
+	"\x12on_pending_timeout\x18\x06 \x01(\x0e2\x16.orch.v1.LostRunActionH\x05R\x10onPendingTimeout\x88\x01\x01\x120\n" +
+	"\x11worker_heartbeats\x18\a \x01(\bH\x06R\x10workerHeartbeats\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x10\n" +
 	"\x0e_deployment_idB\x15\n" +
 	"\x13_heartbeat_intervalB\x14\n" +
 	"\x12_missed_heartbeatsB\x17\n" +
 	"\x15_on_missed_heartbeatsB\x12\n" +
 	"\x10_pending_timeoutB\x15\n" +
-	"\x13_on_pending_timeout\"\xe5\x01\n" +
+	"\x13_on_pending_timeoutB\x14\n" +
+	"\x12_worker_heartbeats\"\xe5\x01\n" +
 	"\vRunTimeouts\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01R\x02id\x129\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\acreated\x88\x01\x01\x129\n" +

@@ -8,7 +8,6 @@ package maintenance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -19,19 +18,14 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
+	wire "github.com/orch-project/orch/pkg/maintenance"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-const (
-	// Bucket is the name of the broker's bucket.
-	Bucket = "maintenance"
-	// key is the key of the bucket's only value.
-	key = "state"
-	// retryAfter is how many seconds clients wait between two requests.
-	retryAfter = "5"
-)
+// retryAfter is how many seconds clients wait between two requests.
+const retryAfter = "5"
 
 // errNoBroker is the response of a gateway without a broker, which no other gateway could follow.
 var errNoBroker = rpc.Detail(http.StatusNotImplemented, "A maintenance needs the broker.")
@@ -58,14 +52,11 @@ func (s *Switch) Load(ctx context.Context) error {
 	if s.bucket == nil {
 		return nil
 	}
-	value, err := s.bucket.Get(ctx, key)
-	if errors.Is(err, broker.ErrNotFound) {
-		return nil
-	}
+	state, err := wire.Read(ctx, s.bucket)
 	if err != nil {
-		return fmt.Errorf("read the maintenance: %w", err)
+		return err
 	}
-	s.apply(broker.Change{Key: key, Value: value})
+	s.replace(state, 0)
 	return nil
 }
 
@@ -78,17 +69,21 @@ func (s *Switch) Run(ctx context.Context) error {
 	return s.bucket.Watch(ctx, s.apply)
 }
 
-// apply makes a state of the bucket the current one, unless a newer one is known. A state of a later version that cannot be read leaves the
-// current one.
+// apply makes a state of the bucket the current one. A state of a later version that cannot be read leaves the current one.
 func (s *Switch) apply(change broker.Change) {
 	state := &orchv1.Maintenance{}
-	if change.Key != key || proto.Unmarshal(change.Value, state) != nil {
+	if change.Key != wire.Key || proto.Unmarshal(change.Value, state) != nil {
 		return
 	}
+	s.replace(state, change.Revision)
+}
+
+// replace makes a state the current one, unless a newer one is known.
+func (s *Switch) replace(state *orchv1.Maintenance, revision uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if change.Revision >= s.revision {
-		s.state, s.revision = state, change.Revision
+	if revision >= s.revision {
+		s.state, s.revision = state, revision
 	}
 }
 
@@ -141,10 +136,10 @@ func (s *Switch) UpdateMaintenance(ctx context.Context, r *orchv1.UpdateMaintena
 	if err != nil {
 		return nil, fmt.Errorf("write the maintenance: %w", err)
 	}
-	revision, err := s.bucket.Put(ctx, key, value)
+	revision, err := s.bucket.Put(ctx, wire.Key, value)
 	if err != nil {
 		return nil, fmt.Errorf("write the maintenance: %w", err)
 	}
-	s.apply(broker.Change{Key: key, Value: value, Revision: revision})
+	s.replace(proto.CloneOf(next), revision)
 	return next, nil
 }

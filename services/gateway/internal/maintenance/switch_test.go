@@ -9,6 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/embeddednats"
+	wire "github.com/orch-project/orch/pkg/maintenance"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/maintenance"
@@ -22,7 +23,7 @@ func TestASwitchReadsTheStateOfOthers(t *testing.T) {
 	conn, err := broker.Connect(t.Context(), broker.Config{InProcess: testkit.StartNATS(t, embeddednats.Options{}), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
-	bucket, err := conn.KeyValue(t.Context(), maintenance.Bucket, broker.KVConfig{})
+	bucket, err := wire.Open(t.Context(), conn)
 	require.NoError(t, err)
 	writer := maintenance.New(bucket, clock.System{})
 	require.Nil(t, writer.Refusing())

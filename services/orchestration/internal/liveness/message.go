@@ -15,12 +15,12 @@ const maxPid = 200
 func (w *watch) silenceMessage(t timeouts) func(*orchv1.FlowRun) string {
 	return func(run *orchv1.FlowRun) string {
 		var from []string
-		if w.beat.Version != "" {
-			from = append(from, "from a client of version "+w.beat.Version)
+		if w.beat.sender != "" {
+			from = append(from, "from "+w.beat.sender)
 		}
 		return fmt.Sprintf("The last heartbeat was received at %s%s, and %d intervals of %s have passed without another one. "+
 			"The process of the run or its host has ended, or cannot reach the server.",
-			w.beat.Received.UTC().Format(time.RFC3339), source(run, from...), t.missed, w.interval(t))
+			w.beat.received.UTC().Format(time.RFC3339), source(run, from...), t.missed, w.interval(t))
 	}
 }
 

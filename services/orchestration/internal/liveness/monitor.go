@@ -18,13 +18,14 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/workpools"
 )
 
 const (
 	// maxWatchedBytes bounds the memory for the runs of a workspace. Beyond it, the runs that entered their states last are not judged.
 	maxWatchedBytes = 16 << 20
 	// watchBytes is the memory for one run.
-	watchBytes = 320
+	watchBytes = 368
 	// maxLooks bounds the runs of one pass. Runs that wait longest come first, and the others are judged later.
 	maxLooks = 10_000
 	// lookers is the number of concurrent looks.
@@ -46,8 +47,11 @@ type MonitorDeps struct {
 	Runs     *flowruns.Service
 	Events   *events.Service
 	Timeouts *Service
+	Workers  *workpools.Pools
 	// Stored waits until every event is stored that was acknowledged before the call. Its error is an outage unless the context ends.
 	Stored func(ctx context.Context) error
+	// Maintenance reports whether clients are refused by an operator's decision.
+	Maintenance func(ctx context.Context) (bool, error)
 	// Every is the interval of the passes.
 	Every time.Duration
 	// Elapsed is the reading of a monotonic clock.
@@ -104,6 +108,9 @@ func (m *Monitor) Pass(ctx context.Context) (lost int, err error) {
 		return 0, err
 	}
 	if err := m.list(ctx, now, set); err != nil {
+		return 0, err
+	}
+	if on, err := m.Maintenance(ctx); err != nil || on {
 		return 0, err
 	}
 	lost, err = m.look(ctx, m.due(now), now, set)
@@ -244,7 +251,7 @@ func (m *Monitor) judge(ctx context.Context, w *watch, now time.Duration, t time
 		}
 	}()
 	if !w.pending && t.missed > 0 {
-		beats, err := m.Events.Heartbeats(ctx, w.workspace, w.run, w.after(t))
+		beats, err := m.heartbeats(ctx, w, t)
 		if err != nil {
 			return false, err
 		}

@@ -80,6 +80,10 @@ var disturbances = []disturbance{
 		require.Error(w, err)
 		return false, false
 	}},
+	{name: "a maintenance of half an hour", at: func(w *world, elapsed time.Duration) (bool, bool) {
+		w.maintenance = during(elapsed, 10*time.Minute, 40*time.Minute)
+		return !w.maintenance, true
+	}},
 	{name: "clients that do not reach the server for two intervals", at: func(_ *world, elapsed time.Duration) (bool, bool) {
 		return !during(elapsed, 10*time.Minute, 15*time.Minute), true
 	}},
@@ -106,8 +110,13 @@ func (w *world) simulate(runs []*orchv1.FlowRun, d disturbance, alive func(elaps
 		}
 		if alive(elapsed) && reachable && elapsed-sent >= interval {
 			sent = elapsed
+			if w.pool != nil {
+				w.workerBeat(interval)
+			}
 			for _, run := range runs {
-				w.beat(run, d.occurred, d.received)
+				if w.pool == nil {
+					w.beat(run, d.occurred, d.received)
+				}
 			}
 		}
 		if passes && w.pass() > 0 {
@@ -122,25 +131,42 @@ func (w *world) running(n int) []*orchv1.FlowRun {
 	runs := make([]*orchv1.FlowRun, n)
 	for i := range runs {
 		runs[i] = w.create()
-		w.propose(runs[i], running)
+		if w.pool != nil {
+			w.submit(runs[i], "process")
+		} else {
+			w.propose(runs[i], running)
+		}
 	}
 	return runs
+}
+
+// eachSender is a test of runs that send heartbeats, and of runs whose worker sends them.
+func eachSender(t *testing.T, test func(t *testing.T, w *world, d disturbance)) {
+	t.Helper()
+	for _, d := range disturbances {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newWorld(t), d)
+		})
+		t.Run("worker/"+d.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.withWorker()
+			test(t, w, d)
+		})
+	}
 }
 
 // No run that goes on is lost, whatever happens to the server and the clocks.
 func TestHealthyRunsAreNeverLost(t *testing.T) {
 	t.Parallel()
-	for _, d := range disturbances {
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			runs := w.running(2)
-			require.Zero(t, w.simulate(runs, d, func(time.Duration) bool { return true }, time.Hour))
-			for _, run := range runs {
-				require.Equal(t, running, w.read(run).GetState().GetType())
-			}
-		})
-	}
+	eachSender(t, func(t *testing.T, w *world, d disturbance) {
+		runs := w.running(2)
+		require.Zero(t, w.simulate(runs, d, func(time.Duration) bool { return true }, time.Hour))
+		for _, run := range runs {
+			require.Equal(t, running, w.read(run).GetState().GetType())
+		}
+	})
 }
 
 // A run whose process ends after its last heartbeat is lost within three intervals, and within one more where the server could not hear or
@@ -148,20 +174,16 @@ func TestHealthyRunsAreNeverLost(t *testing.T) {
 func TestKilledRunsAreLost(t *testing.T) {
 	t.Parallel()
 	const killed = 50 * time.Minute
-	for _, d := range disturbances {
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			if d.name == "restarts every five minutes" {
-				t.Skip("a monitor that never lives for three intervals ends no run")
-			}
-			interval := max(d.interval, 3*time.Minute)
-			lost := w.simulate(w.running(2), d, func(elapsed time.Duration) bool { return elapsed < killed }, 3*time.Hour)
-			require.NotZero(t, lost)
-			require.LessOrEqual(t, lost, killed+4*interval+2*every)
-			require.Greater(t, lost, killed)
-		})
-	}
+	eachSender(t, func(t *testing.T, w *world, d disturbance) {
+		if d.name == "restarts every five minutes" {
+			t.Skip("a monitor that never lives for three intervals ends no run")
+		}
+		interval := max(d.interval, 3*time.Minute)
+		lost := w.simulate(w.running(2), d, func(elapsed time.Duration) bool { return elapsed < killed }, 3*time.Hour)
+		require.NotZero(t, lost)
+		require.LessOrEqual(t, lost, killed+4*interval+2*every)
+		require.Greater(t, lost, killed)
+	})
 	t.Run("within three intervals of the last heartbeat", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
@@ -307,7 +329,7 @@ func TestWatchesAreBounded(t *testing.T) {
 	testkit.FillBound(t, "flow runs whose heartbeats the run monitor watches", maxWatchedBytes,
 		func() bool { return !w.monitor.admit(ws) }, func() int { return w.monitor.watched[ws] * watchBytes })
 	const entry = 2 * (16 + 8) // A key and a pointer in a map that is half full.
-	require.LessOrEqual(t, int(unsafe.Sizeof(watch{}))+maxVersion+entry, watchBytes)
+	require.LessOrEqual(t, int(unsafe.Sizeof(watch{}))+maxSender+entry, watchBytes)
 
 	runs := w.running(2)
 	w.pass()

@@ -17,6 +17,8 @@ type timeouts struct {
 	pending time.Duration
 	// Whether a lost run is scheduled again.
 	rescheduleSilent, reschedulePending bool
+	// Whether the heartbeats of a worker count for runs that send none.
+	workers bool
 }
 
 // defaults are the timeouts without rules. The interval is that of clients which set none.
@@ -38,6 +40,9 @@ func (t timeouts) with(rule *orchv1.RunTimeoutRule) timeouts {
 	}
 	if rule.OnPendingTimeout != nil {
 		t.reschedulePending = rule.GetOnPendingTimeout() == orchv1.LostRunAction_LOST_RUN_ACTION_RESCHEDULE
+	}
+	if rule.WorkerHeartbeats != nil {
+		t.workers = rule.GetWorkerHeartbeats()
 	}
 	return t
 }

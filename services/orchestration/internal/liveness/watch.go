@@ -4,16 +4,20 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/orch-project/orch/services/orchestration/internal/events"
 )
 
 const (
 	// maxGap bounds the interval that is taken from a run's heartbeats.
 	maxGap = 24 * time.Hour
-	// maxVersion bounds the text of a client's version, in bytes.
-	maxVersion = 64
+	// maxSender bounds the text about the sender of a heartbeat, in bytes.
+	maxSender = 96
 )
+
+// heartbeat is a heartbeat of a run, or one of a worker that counts for it.
+type heartbeat struct {
+	received time.Time
+	sender   string // Empty for a client that states no version.
+}
 
 // watch is the monitor's memory of one run. Durations are readings of the monotonic clock.
 type watch struct {
@@ -23,8 +27,9 @@ type watch struct {
 	entered        time.Time // The time of that state.
 	pending        bool
 
-	beat events.Heartbeat // The newest heartbeat; zero before the first.
-	gap  time.Duration    // Between the newest two, by the times at which they were received.
+	beat    heartbeat     // The newest heartbeat; zero before the first.
+	gap     time.Duration // Between the newest two, by the times at which they were received.
+	reports bool          // Whether the run sends heartbeats, so those of a worker do not count.
 
 	heard  time.Duration // When the run was last known to be alive.
 	looked time.Duration // The last look for heartbeats.
@@ -55,31 +60,29 @@ func (w *watch) timeout(t timeouts) time.Duration {
 // after returns the time after which a heartbeat must have been received to be news. A heartbeat that is older than the state by more than
 // an interval is of an earlier attempt.
 func (w *watch) after(t timeouts) time.Time {
-	if w.beat.Received.IsZero() {
+	if w.beat.received.IsZero() {
 		return w.entered.Add(-t.interval)
 	}
-	return w.beat.Received
+	return w.beat.received
 }
 
 // observe records the heartbeats that a look found, newest first. wall is the time of the look by the wall clock, and since the reading from
 // which the monitor hears.
-func (w *watch) observe(beats []events.Heartbeat, now, since time.Duration, wall time.Time, t timeouts) {
+func (w *watch) observe(beats []heartbeat, now, since time.Duration, wall time.Time, t timeouts) {
 	if len(beats) > 0 {
 		newest := beats[0]
-		earlier := w.beat.Received
+		earlier := w.beat.received
 		if len(beats) > 1 {
-			earlier = beats[1].Received
+			earlier = beats[1].received
 		}
 		if !earlier.IsZero() {
-			w.gap = max(newest.Received.Sub(earlier), 0)
+			w.gap = max(newest.received.Sub(earlier), 0)
 		}
-		if len(newest.Version) > maxVersion {
-			newest.Version = newest.Version[:maxVersion]
-		}
+		newest.sender = newest.sender[:min(len(newest.sender), maxSender)]
 		w.beat = newest
 		// It came after the last look. A wrong clock may claim any time since, so only a part of the silence is credited to it.
 		credit := min(now-max(since, w.looked), (w.timeout(t)-w.interval(t))/2)
-		w.heard = max(w.heard, now-min(max(wall.Sub(newest.Received), 0), max(credit, 0)))
+		w.heard = max(w.heard, now-min(max(wall.Sub(newest.received), 0), max(credit, 0)))
 		w.suspected = false
 	}
 	w.looked = now
@@ -109,7 +112,7 @@ func (w *watch) monitored(t timeouts) bool {
 	if w.pending {
 		return t.pending > 0
 	}
-	return t.missed > 0 && !w.beat.Received.IsZero()
+	return t.missed > 0 && !w.beat.received.IsZero()
 }
 
 // plan sets the time of the next look: after the configured interval, or when the silence reaches a bound.

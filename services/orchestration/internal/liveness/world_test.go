@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/clock"
@@ -26,6 +28,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
+	"github.com/orch-project/orch/services/orchestration/internal/workpools"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -51,6 +54,7 @@ type world struct {
 	runs     *flowruns.Service
 	events   *events.Service
 	timeouts *Service
+	pools    *workpools.Service
 	monitor  *Monitor
 	ws       uuid.UUID
 	flow     *orchv1.Flow
@@ -59,6 +63,9 @@ type world struct {
 
 	unstored []*orchv1.ReceivedEvent // Events that the broker has and the store has not.
 	lagging  bool
+
+	maintenance bool
+	pool        *orchv1.WorkPool // Where a worker executes the runs that send no heartbeats; nil for runs that send them.
 }
 
 func newWorld(t *testing.T) *world {
@@ -69,6 +76,10 @@ func newWorld(t *testing.T) *world {
 	w.events = events.New(events.Deps{Store: w.store, Vocabulary: vocabulary.Orch})
 	w.stored = store.NewCollection(w.store, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs)
 	w.timeouts = New(w.store, vocabulary.Orch, outbox.Flusher{})
+	w.pools = workpools.New(workpools.NewPools(workpools.PoolsDeps{
+		Store: w.store, Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler), Limits: concurrency.NewLimits(w.store, vocabulary.Orch, nil),
+		Block: func(context.Context, uuid.UUID, uuid.UUID) (json.RawMessage, bool, error) { return nil, false, nil },
+	}), nil)
 	w.restart()
 	w.flow = &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}
 	require.NoError(t, store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(t.Context(), w.ws, w.flow))
@@ -80,8 +91,9 @@ func newWorld(t *testing.T) *world {
 // restart replaces the monitor, as another replica that takes over.
 func (w *world) restart() {
 	w.monitor = NewMonitor(MonitorDeps{
-		Store: w.store, Runs: w.runs, Events: w.events, Timeouts: w.timeouts, Every: every, Log: slog.New(slog.DiscardHandler),
-		Elapsed: func() time.Duration { return w.elapsed },
+		Store: w.store, Runs: w.runs, Events: w.events, Timeouts: w.timeouts, Workers: w.pools.Pools, Every: every, Log: slog.New(slog.DiscardHandler),
+		Maintenance: func(context.Context) (bool, error) { return w.maintenance, nil },
+		Elapsed:     func() time.Duration { return w.elapsed },
 		Stored: func(context.Context) error {
 			if w.lagging {
 				return context.DeadlineExceeded
@@ -102,6 +114,7 @@ func call[R proto.Message](w *world, method string, r proto.Message) R {
 	local := rpc.NewLocal()
 	orchv1.RegisterFlowRunServiceServer(local, w.runs)
 	orchv1.RegisterRunTimeoutServiceServer(local, w.timeouts)
+	orchv1.RegisterWorkPoolServiceServer(local, w.pools)
 	response, _, err := local.Call(request.Outgoing(w.Context(), request.Info{Account: request.DefaultAccount, Workspace: w.ws}), method, r)
 	require.NoError(w, err)
 	return response.(R)
@@ -152,8 +165,45 @@ func (w *world) send(name, resource string, occurred, received time.Duration, re
 	for _, id := range related {
 		event.Related = append(event.Related, &orchv1.RelatedResource{Labels: map[string]string{"orch.resource.id": id, "orch.resource.role": "flow-run"}})
 	}
+	w.publish(event)
+}
+
+func (w *world) publish(event *orchv1.ReceivedEvent) {
+	w.Helper()
 	w.unstored = append(w.unstored, event)
 	w.deliver()
+}
+
+// submit publishes the event by which a worker of a type says that it executes a run, and starts the run.
+func (w *world) submit(run *orchv1.FlowRun, workerType string) {
+	w.Helper()
+	w.publish(&orchv1.ReceivedEvent{
+		Id: uuid.NewString(), Event: "orch.worker.submitted-flow-run", Occurred: timestamppb.New(w.wall.Now()), Received: timestamppb.New(w.wall.Now()),
+		Resource: &orchv1.Resource{Labels: map[string]string{
+			"orch.resource.id": "orch.worker." + workerType + ".night-shift", "orch.resource.name": "Night Shift", "orch.worker-type": workerType,
+		}},
+		Related: []*orchv1.RelatedResource{
+			{Labels: map[string]string{"orch.resource.id": "orch.flow-run." + run.GetId(), "orch.resource.role": "flow-run"}},
+			{Labels: map[string]string{"orch.resource.id": "orch.work-pool." + w.pool.GetId(), "orch.resource.role": "work-pool"}},
+		},
+	})
+	w.propose(run, running)
+}
+
+// workerBeat sends a heartbeat of the worker.
+func (w *world) workerBeat(interval time.Duration) {
+	w.Helper()
+	call[*emptypb.Empty](w, orchv1.WorkPoolService_WorkerHeartbeat_FullMethodName, &orchv1.WorkerHeartbeatRequest{
+		WorkPoolName: w.pool.GetName(), Heartbeat: &orchv1.Heartbeat{Name: "Night Shift", HeartbeatIntervalSeconds: new(int64(interval.Seconds()))},
+	})
+}
+
+// withWorker makes a worker execute the runs, whose heartbeats count by a rule.
+func (w *world) withWorker() {
+	w.Helper()
+	w.pool = call[*orchv1.WorkPool](w, orchv1.WorkPoolService_CreateWorkPool_FullMethodName,
+		&orchv1.CreateWorkPoolRequest{WorkPool: &orchv1.WorkPoolCreate{Name: "p", Type: "process"}})
+	w.set(&orchv1.RunTimeoutRule{WorkerHeartbeats: new(true)})
 }
 
 // deliver stores what the broker has, unless the consumer lags.

@@ -184,7 +184,7 @@ func indexes() []Index {
 		{Collection: Event, Keys: scoped("occurred", "_id"), For: "newest and oldest first"},
 		{Collection: Event, Keys: EventsByName, For: "event.name, event.prefix"},
 		{Collection: Event, Keys: EventsByResource, For: "resource.id, resource.id_prefix"},
-		{Collection: Event, Keys: scoped("resource_ids", "occurred", "_id"), For: "related.id, any_resource.id"},
+		{Collection: Event, Keys: EventsByAnyResource, For: "related.id, any_resource.id"},
 		{Collection: Event, Keys: keys("expire_at"), TTL: true, For: "retention"},
 
 		{Collection: DeadLetter, Keys: keys("expire_at"), Sparse: true, TTL: true, For: "retention"},
@@ -387,6 +387,9 @@ var EventsByName = scoped("event", "occurred", "_id")
 
 // EventsByResource returns the keys of the index of events by resource.
 var EventsByResource = scoped("resource_id", "occurred", "_id")
+
+// EventsByAnyResource returns the keys of the index of events by their own and their related resources.
+var EventsByAnyResource = scoped("resource_ids", "occurred", "_id")
 
 // byStart returns the keys of runs with these fields, ordered by START_TIME_*. The keys have equal suffixes, so a store
 // can intersect the indexes of several fields. Their last field is the time by which dashboards select windows, so the

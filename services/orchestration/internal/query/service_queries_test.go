@@ -42,6 +42,8 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		find("running runs", FlowRun, bson.D{is("state.type", "RUNNING")}, asc("state.timestamp", "_id"), 0),
 		find("runs that wait for a retry", FlowRun, bson.D{is("state.name", "AwaitingRetry"), before("next_scheduled_start_time")}, asc("next_scheduled_start_time"), 100),
 		count("events about a run", Event, scoped(is("resource_ids", "resource_ids5"))),
+		find("submission of a run to a worker", Event, scoped(is("resource_ids", "resource_ids5"), is("event", "event5"), before("occurred")),
+			bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, 1),
 		find("paused runs", FlowRun, bson.D{is("state.type", "PAUSED"), before("state.timestamp")}, asc("state.timestamp"), 100),
 		find("cancelling runs", FlowRun, bson.D{is("state.type", "CANCELLING"), before("state.timestamp")}, asc("state.timestamp"), 100),
 		find("cancelled runs", FlowRun, bson.D{is("state.type", "CANCELLED"), is("state.timestamp", bson.D{{Key: "$gte", Value: int64(5)}})},

@@ -76,15 +76,19 @@ func (s *Service) markOffline(ctx context.Context, ws uuid.UUID, w *orchv1.Worke
 
 // overdue reports whether a worker has missed its heartbeats since a moment.
 func overdue(w *orchv1.Worker, now, since time.Time) bool {
-	interval := defaultHeartbeat
-	if seconds := w.GetHeartbeatIntervalSeconds(); seconds > 0 {
-		interval = time.Duration(min(seconds, int64(time.Hour.Seconds()))) * time.Second
-	}
 	last := w.GetLastHeartbeatTime().AsTime()
 	if since.After(last) {
 		last = since
 	}
-	return now.Sub(last) > missedHeartbeats*interval
+	return now.Sub(last) > missedHeartbeats*heartbeatInterval(w)
+}
+
+// heartbeatInterval returns the interval of a worker's heartbeats.
+func heartbeatInterval(w *orchv1.Worker) time.Duration {
+	if seconds := w.GetHeartbeatIntervalSeconds(); seconds > 0 {
+		return time.Duration(min(seconds, int64(time.Hour.Seconds()))) * time.Second
+	}
+	return defaultHeartbeat
 }
 
 // markPoolsUnready ends the readiness of pools whose workers are all offline.

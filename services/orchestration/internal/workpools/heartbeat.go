@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -64,7 +65,7 @@ func (p *Pools) heartbeat(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPo
 
 func (p *Pools) beat(ctx context.Context, ws, pool uuid.UUID, name string, interval *int64) error {
 	s := p.workers.Store()
-	worker, err := p.workers.First(ctx, ws, bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}, {Key: "name", Value: name}})
+	worker, err := p.worker(ctx, ws, pool, name)
 	if errors.Is(err, store.ErrNotFound) {
 		if err := p.admit(ctx, ws, pool); err != nil {
 			return err
@@ -89,6 +90,20 @@ func (p *Pools) beat(ctx context.Context, ws, pool uuid.UUID, name string, inter
 		return nil
 	}, nil))
 	return err
+}
+
+// worker finds a worker of a pool by its name, or returns store.ErrNotFound.
+func (p *Pools) worker(ctx context.Context, ws, pool uuid.UUID, name string) (*orchv1.Worker, error) {
+	return p.workers.First(ctx, ws, bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}, {Key: "name", Value: name}})
+}
+
+// LastHeartbeat returns the time and the interval of the heartbeats of a worker, or store.ErrNotFound.
+func (p *Pools) LastHeartbeat(ctx context.Context, ws, pool uuid.UUID, name string) (time.Time, time.Duration, error) {
+	worker, err := p.worker(ctx, ws, pool, name)
+	if err != nil {
+		return time.Time{}, 0, err
+	}
+	return worker.GetLastHeartbeatTime().AsTime(), heartbeatInterval(worker), nil
 }
 
 // admit makes room for another worker of a pool.
