@@ -121,12 +121,15 @@ func TestTheDashboardMakesChangesAndDeletesObjects(t *testing.T) {
 		flow := s.create("/flows/", `{"name": "orders"}`)
 		deployment := "/deployments/deployment/" + s.create("/deployments/", `{"flow_id": "`+flow+`", "name": "nightly"}`)
 		s.edit("/flows/flow/"+flow, url.Values{"action": {"flow-edit"}, "tags": {"x"}})
-		s.edit(deployment, url.Values{"action": {"deployment-edit"}, "tags": {"a, b"}, "concurrency_limit": {"2"}, "collision_strategy": {"CANCEL_NEW"}, "parameters": {`{"day": 1}`}, "description": {"each night"}})
+		s.edit(deployment, url.Values{"action": {"deployment-edit"}, "tags": {"a, b"}, "concurrency_limit": {"2"}, "collision_strategy": {"CANCEL_NEW"}, "parameters": {`{"day": 1}`}, "description": {"each night"}, "lateness": {"skip"}})
+		refused := url.Values{"action": {"deployment-edit"}, "job_variables": {`{"image": "a"}`}, "lateness": {"soon"}}
+		require.Contains(t, s.submit(deployment, refused), "orch.lateness is &quot;soon&quot;, not")
 		s.submit(deployment, url.Values{"action": {"schedule-create"}, "kind": {"cron"}, "rule": {"0 6 * * 1-5"}, "timezone": {"Europe/Rome"}, "slug": {"week"}, "active": {"yes"}})
 		require.Contains(t, s.submit(deployment, url.Values{"action": {"schedule-create"}, "kind": {"cron"}, "rule": {"sometimes"}, "timezone": {"UTC"}}), `role="alert"`)
 		var got struct {
 			Tags       []string
 			Parameters map[string]any
+			Variables  map[string]any      `json:"job_variables"`
 			Limit      struct{ Limit int } `json:"global_concurrency_limit"`
 			Options    struct {
 				Strategy string `json:"collision_strategy"`
@@ -148,6 +151,7 @@ func TestTheDashboardMakesChangesAndDeletesObjects(t *testing.T) {
 		require.Equal(t, 2, got.Limit.Limit)
 		require.Equal(t, "CANCEL_NEW", got.Options.Strategy)
 		require.Equal(t, map[string]any{"day": 1.}, got.Parameters)
+		require.Equal(t, map[string]any{"orch.lateness": "skip"}, got.Variables)
 		require.Len(t, got.Schedules, 1)
 		require.Equal(t, "0 6 * * 1-5", got.Schedules[0].Schedule.Cron)
 		schedule := deployment + "/schedule/" + got.Schedules[0].ID

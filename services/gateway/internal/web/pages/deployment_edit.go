@@ -32,6 +32,7 @@ func deploymentForms(r *page.Request, d *orchv1.Deployment) (forms []form) {
 			n := limit.GetLimit()
 			slots = &n
 		}
+		variables, lateness := cutLateness(r, d.GetJobVariables())
 		strategy := strings.TrimPrefix(d.GetConcurrencyOptions().GetCollisionStrategy().String(), "COLLISION_STRATEGY_")
 		forms = append(forms, form{
 			Title: "Settings", Action: "deployment-edit", Button: "Save the deployment", Hidden: versionField(d.GetUpdated()),
@@ -42,7 +43,8 @@ func deploymentForms(r *page.Request, d *orchv1.Deployment) (forms []form) {
 				{Name: "work_queue_name", Label: "Work queue", Value: d.GetWorkQueueName(), Max: 500},
 				limitField(slots), selectField("collision_strategy", "Runs above the limit", strategy, append([]choice(nil), collisionStrategies...)),
 				{Name: "parameters", Label: "Parameters", Kind: "textarea", Value: indentJSON(d.GetParameters()), Hint: "A JSON object"},
-				{Name: "job_variables", Label: "Job variables", Kind: "textarea", Value: indentJSON(d.GetJobVariables()), Hint: "A JSON object"},
+				{Name: "job_variables", Label: "Job variables", Kind: "textarea", Value: indentJSON(variables), Hint: "A JSON object"},
+				{Name: "lateness", Label: "Late runs", Value: lateness, Max: 20, Hint: "keep, skip, or the seconds after which they are skipped, from 15. Empty leaves it to the labels, or keeps them"},
 			},
 		})
 	}
@@ -60,6 +62,37 @@ func readObject(r *page.Request, name string, problems *[]string, invalid map[st
 		*problems, invalid[name] = append(*problems, name+": not a JSON object"), true
 	}
 	return json.RawMessage(typed)
+}
+
+// cutLateness returns job variables without the one that decides what becomes of late runs, and the value of that one.
+func cutLateness(r *page.Request, variables json.RawMessage) (others json.RawMessage, lateness string) {
+	name := r.Server.Vocabulary.Name("lateness")
+	var object map[string]json.RawMessage
+	if json.Unmarshal(variables, &object) != nil || object[name] == nil {
+		return variables, ""
+	}
+	if json.Unmarshal(object[name], &lateness) != nil {
+		lateness = string(object[name])
+	}
+	delete(object, name)
+	if others, err := json.Marshal(object); err == nil {
+		return others, lateness
+	}
+	return variables, ""
+}
+
+// addLateness returns job variables with what a form says about late runs.
+func addLateness(r *page.Request, variables json.RawMessage) json.RawMessage {
+	lateness := r.Field("lateness")
+	var object map[string]any
+	if lateness == "" || json.Unmarshal(variables, &object) != nil || object == nil {
+		return variables
+	}
+	object[r.Server.Vocabulary.Name("lateness")] = lateness
+	if all, err := json.Marshal(object); err == nil {
+		return all
+	}
+	return variables
 }
 
 // optionalField is the text of a field; nil for an empty one.
@@ -80,7 +113,8 @@ func editDeployment(r *page.Request) (page.View, error) {
 	limit := readNumber(r, "concurrency_limit", &problems, invalid)
 	body := apicall.JSON{
 		"description": r.Field("description"), "tags": tagList(r.Field("tags")), "work_pool_name": optionalField(r, "work_pool_name"), "work_queue_name": optionalField(r, "work_queue_name"),
-		"concurrency_limit": limit, "parameters": readObject(r, "parameters", &problems, invalid), "job_variables": readObject(r, "job_variables", &problems, invalid),
+		"concurrency_limit": limit, "parameters": readObject(r, "parameters", &problems, invalid),
+		"job_variables": addLateness(r, readObject(r, "job_variables", &problems, invalid)),
 	}
 	if limit != nil {
 		body["concurrency_options"] = apicall.JSON{"collision_strategy": r.Field("collision_strategy")}
