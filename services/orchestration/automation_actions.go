@@ -8,7 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -17,7 +16,7 @@ import (
 
 // evaluation wires what evaluates automations, and what does what they say. Actions call the services of this process as
 // a client would, so the services must be there.
-func (o *Orchestration) evaluation(cfg Config, deps Deps, dial safedial.Policy) error {
+func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
 	local := rpc.NewLocal(o.ownInterceptors()...)
 	o.Register(local)
 	metrics := engine.NewMetrics()
@@ -29,9 +28,8 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps, dial safedial.Policy) 
 		return fmt.Errorf("configure the orchestration service: ORCH_SMTP_URL: %w", err)
 	}
 	o.actions = action.New(action.Deps{
-		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Caller: local, Account: o.accountOf, Dial: dial,
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Caller: local, Account: o.accountOf, Deliveries: o.destinations,
 		Mail: mailer, Recipients: o.recipients(cfg), UIURL: cfg.Automations.UIURL, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
-		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
 		Count: func(kind, outcome string) { metrics.Actions.WithLabelValues(kind, outcome).Inc() },
 		DeadLetter: func(ctx context.Context, automation uuid.UUID, e store.Effect, attempts int, reason error) error {
 			return o.relay.DeadLetter(ctx, query.Automation, automation, e, attempts, reason)

@@ -99,7 +99,7 @@ func TestTheHistoryOfAnAutomationLeadsFromTheEventToTheRun(t *testing.T) {
 	require.Equal(t, 404, code)
 }
 
-// The history shows the actions that wait for an earlier one, not only those that are due.
+// The history shows an action that waits for its delivery. The actions after it do not wait for the receiver.
 func TestTheHistoryShowsActionsThatWait(t *testing.T) {
 	release, arrived := make(chan struct{}), make(chan struct{}, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -114,13 +114,17 @@ func TestTheHistoryShowsActionsThatWait(t *testing.T) {
 		{"type":"send-notification","block_document_id":%q,"body":"x"},{"type":"do-nothing"},{"type":"do-nothing"}]}`, document))
 	d.emit("go", "all")
 	<-arrived
-	d.eventually("orch.automation.triggered", 1)
+	d.eventually("orch.automation.action.executed", 2)
 	history := call[*orchv1.AutomationHistory](d, orchv1.AutomationService_ReadAutomationHistory_FullMethodName, &orchv1.ReadAutomationHistoryRequest{Id: a.GetId()})
 	actions := history.GetFirings()[0].GetActions()
 	require.Len(t, actions, 3)
 	for i, one := range actions {
 		require.EqualValues(t, i, one.GetIndex())
-		require.Equal(t, orchv1.ActionOutcome_ACTION_OUTCOME_PENDING, one.GetOutcome())
+		want := orchv1.ActionOutcome_ACTION_OUTCOME_EXECUTED
+		if i == 0 {
+			want = orchv1.ActionOutcome_ACTION_OUTCOME_PENDING
+		}
+		require.Equal(t, want, one.GetOutcome())
 	}
 }
 

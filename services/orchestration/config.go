@@ -45,7 +45,7 @@ type Config struct {
 
 	OwnerKeyFile string `env:"ORCH_OWNER_KEY_FILE" desc:"A file for the owner's first API key, which the first start with keys on a new database creates and only its owner reads. Without one no key is made: orchestration --owner-key prints one."`
 
-	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook, and of logged calls of webhooks by an automation."`
+	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook."`
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`
 
 	WebhookUniqueNames bool `env:"ORCH_WEBHOOK_UNIQUE_NAMES" envDefault:"false" desc:"Refuse with 409 a name that another webhook of the workspace has, for new webhooks and new names."`

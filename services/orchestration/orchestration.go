@@ -55,6 +55,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/deadletters"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/destinations"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
@@ -317,7 +318,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	}
 	o.destinations = destinations.New(destinations.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Secrets: cfg.Secrets, Flush: flush, Dial: dial, UIURL: cfg.Automations.UIURL,
-		Retention: cfg.DeliveriesRetention, Random: deps.Random, Log: o.log,
+		Retention: cfg.DeliveriesRetention, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
+		Request: func(ctx context.Context, ws uuid.UUID, d *orchv1.DestinationDelivery) (*egress.Message, error) {
+			return o.actions.Request(ctx, ws, d)
+		},
 		MayReadAddresses: func(ctx context.Context, info request.Info) (bool, error) {
 			scopes, err := registry.WorkspaceScopes(ctx, info, info.Workspace)
 			return err == nil && scopes.Has("read_webhook_addresses"), err
@@ -341,7 +345,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.hours = hourtotals.NewKeeper(o.store.Totals(), o.log, deps.Registry, o.store)
 	o.hosted = newHosted(registry, o.quotas, o.store, o.webhooks)
 
-	if err := o.evaluation(cfg, deps, dial); err != nil {
+	if err := o.evaluation(cfg, deps); err != nil {
 		return nil, err
 	}
 	return o, effects.Handle(slices.Concat(
@@ -352,6 +356,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 			{Kind: artifacts.KindFollow, Run: o.artifacts.Follow},
 			{Kind: artifacts.KindDeleteOfFlowRun, Run: o.artifacts.DeleteOfFlowRuns},
 			{Kind: action.KindAction, Run: o.actions.Retry},
+			{Kind: action.KindDelivered, Run: o.actions.Conclude},
 			{Kind: action.KindCollected, Run: o.actions.StoreCollected, Batch: true},
 			{Kind: destinations.KindDeleteDeliveries, Run: o.destinations.DeleteDeliveries},
 		},

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
@@ -68,7 +72,7 @@ func TestCallsAreSigned(t *testing.T) {
 	require.NotContains(t, reasons, "AAKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 }
 
-// TestCallsAreLogged: each attempt has its request without credentials, and its response or its failure.
+// TestCallsAreLogged: a delivery has its request without credentials, and the response or the failure of each attempt.
 func TestCallsAreLogged(t *testing.T) {
 	t.Parallel()
 	var attempts atomic.Int64
@@ -82,58 +86,145 @@ func TestCallsAreLogged(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	d := newDomain(t, func(c *orchestration.Config) { c.Automations.AllowedNetworks = "127.0.0.1" })
-	log := func(automation *orchv1.Automation, n int) []*orchv1.AutomationDelivery {
-		var found []*orchv1.AutomationDelivery
-		eventually(t, func() bool {
-			found = call[*orchv1.AutomationDeliveryList](d, orchv1.AutomationService_ReadAutomationDeliveries_FullMethodName,
-				&orchv1.ReadAutomationDeliveriesRequest{Id: automation.GetId()}).GetDeliveries()
-			return len(found) >= n
-		}, "the log has the attempts")
-		require.Len(t, found, n)
-		return found
-	}
-	add := func(name, address, event string) *orchv1.Automation {
+	add := func(name, address, event string) (*orchv1.Automation, string) {
 		document := d.blockDocument("webhook", name, fmt.Sprintf(
 			`{"url":%q,"headers":{"Authorization":"topsecret-2","X-Hook":"topsecret-5","Content-Type":"text/plain"},"signing_secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`, address))
 		a := d.automation(fmt.Sprintf(`{"name":%q,"trigger":{"type":"event","posture":"Reactive","expect":[%q]},
 			"actions":[{"type":"call-webhook","block_document_id":%q,"payload":"order {{ event.resource.id }}"}]}`, name, event, document))
 		d.emit(event, "7")
-		return a
+		return a, document
 	}
-	a := add("logged", receiver.URL+"/topsecret-3?key=topsecret-4", "order.paid")
-	both := log(a, 2)
-	second, first := both[0], both[1]
-	require.False(t, first.GetDelivered())
+	a, document := add("logged", receiver.URL+"/topsecret-3?key=topsecret-4", "order.paid")
+	log := d.callsOf(a, "delivered")
+	require.Len(t, log, 1)
+	call := log[0]
+	require.Len(t, call.GetLog(), 2)
+	first, second := call.GetLog()[0], call.GetLog()[1]
 	require.EqualValues(t, http.StatusBadGateway, first.GetStatus())
 	require.Equal(t, "status", first.GetReason())
 	require.Contains(t, first.GetError(), "status 502")
-	require.True(t, second.GetDelivered())
-	require.Equal(t, []int64{1, 2}, []int64{first.GetAttempt(), second.GetAttempt()})
-	require.Equal(t, first.GetMessageId(), second.GetMessageId())
-	require.Equal(t, receiver.URL, second.GetDestination())
-	require.Equal(t, "order 7", second.GetBody())
-	require.Equal(t, "text/plain", second.GetHeaders()["content-type"])
-	require.Equal(t, "***", second.GetHeaders()["x-hook"], "all headers of a block are secrets")
-	require.Equal(t, "M\ufffdnchen", second.GetResponseHeaders()["x-city"])
-	require.Equal(t, second.GetMessageId(), second.GetHeaders()["webhook-id"])
+	require.EqualValues(t, http.StatusOK, second.GetStatus())
 	require.Equal(t, "thanks", second.GetResponseBody())
-	require.NotContains(t, prototext.Format(second), "topsecret")
-	require.NotContains(t, prototext.Format(second), "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	require.Equal(t, "M\ufffdnchen", second.GetResponseHeaders()["x-city"])
+	require.Equal(t, document, call.GetDestinationId())
+	require.Equal(t, receiver.URL, call.GetAddress())
+	require.Equal(t, http.MethodPost, call.GetMethod())
+	require.Equal(t, "order 7", call.GetBody())
+	require.Equal(t, "text/plain", call.GetHeaders()["content-type"])
+	require.Equal(t, "***", call.GetHeaders()["x-hook"], "all headers of a block are secrets")
+	require.Equal(t, "msg_"+call.GetId(), call.GetHeaders()["webhook-id"])
+	require.NotContains(t, prototext.Format(call), "topsecret")
+	require.NotContains(t, prototext.Format(call), "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 
-	blocked := log(add("blocked", "http://169.254.169.254/latest", "order.lost"), 1)[0]
+	b, _ := add("blocked", "http://169.254.169.254/latest", "order.lost")
+	blocked := d.callsOf(b, "failed")[0]
 	require.Equal(t, "address", blocked.GetReason())
-	require.Nil(t, blocked.Status)
 	require.Contains(t, blocked.GetError(), "not public")
 
-	read := func(automation, delivery string) (*orchv1.AutomationDelivery, error) {
-		got, _, err := try[*orchv1.AutomationDelivery](d, orchv1.AutomationService_ReadAutomationDelivery_FullMethodName,
+	read := func(automation, delivery string) (*orchv1.DestinationDelivery, error) {
+		got, _, err := try[*orchv1.DestinationDelivery](d, orchv1.AutomationService_ReadAutomationDelivery_FullMethodName,
 			&orchv1.ReadAutomationDeliveryRequest{Id: automation, DeliveryId: delivery})
 		return got, err
 	}
-	got, err := read(a.GetId(), first.GetId())
+	got, err := read(a.GetId(), call.GetId())
 	require.NoError(t, err)
-	require.Equal(t, first.GetError(), got.GetError())
+	require.Equal(t, call.GetBody(), got.GetBody())
 	_, err = read(a.GetId(), blocked.GetId())
 	code, _ := status(err)
 	require.Equal(t, http.StatusNotFound, code, "of another automation")
+}
+
+// callsOf returns the calls and notifications of an automation once one has a state.
+func (d *domain) callsOf(a *orchv1.Automation, state string) (found []*orchv1.DestinationDelivery) {
+	d.t.Helper()
+	value := orchv1.DestinationDeliveryState(orchv1.DestinationDeliveryState_value["DESTINATION_DELIVERY_STATE_"+strings.ToUpper(state)])
+	eventually(d.t, func() bool {
+		found = call[*orchv1.DestinationDeliveryList](d, orchv1.AutomationService_ReadAutomationDeliveries_FullMethodName,
+			&orchv1.ReadAutomationDeliveriesRequest{Id: a.GetId()}).GetDeliveries()
+		return slices.ContainsFunc(found, func(one *orchv1.DestinationDelivery) bool { return one.GetState() == value })
+	}, "a delivery is "+state)
+	return found
+}
+
+// A receiver that refuses a notification fails the action at once. A retry of the dead letter sends it again, with the same id.
+func TestARetryNotifiesAgain(t *testing.T) {
+	t.Parallel()
+	var refuse atomic.Bool
+	refuse.Store(true)
+	ids := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuse.Load() {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		ids <- r.Header.Get("Webhook-Id")
+	}))
+	t.Cleanup(receiver.Close)
+	d := newDomain(t, func(c *orchestration.Config) { c.Automations.AllowedNetworks = "127.0.0.1" })
+	document := d.notification("slack-webhook", fmt.Sprintf(`{"url":%q}`, receiver.URL+"/topsecret"))
+	a := d.automation(fmt.Sprintf(`{"name":"tell","trigger":{"type":"event","posture":"Reactive","expect":["go"]},
+		"actions":[{"type":"send-notification","block_document_id":%q,"body":"x"}]}`, document))
+	d.emit("go", "all")
+	first := <-ids
+	failed := d.eventually("orch.automation.action.failed", 1)
+	require.Contains(t, string(failed[0].GetPayload()), "status 403")
+	retry := func() {
+		eventually(t, func() bool { return len(d.deadLetters()) == 1 }, "a dead letter")
+		call[*emptypb.Empty](d, orchv1.DeadLetterService_RetryDeadLetter_FullMethodName, &orchv1.RetryDeadLetterRequest{Id: d.deadLetters()[0].GetId()})
+		require.Equal(t, first, <-ids)
+	}
+	retry() // It fails again.
+	refuse.Store(false)
+	retry()
+	d.eventually("orch.automation.action.executed", 1)
+	require.Empty(t, d.deadLetters())
+	require.Len(t, d.eventually("orch.automation.action.failed", 1), 1)
+	require.NotContains(t, prototext.Format(d.callsOf(a, "delivered")[0]), "topsecret")
+
+	shown := call[*orchv1.Destination](d, orchv1.DestinationService_ReadDestination_FullMethodName, &orchv1.ReadDestinationRequest{Id: document})
+	require.Equal(t, document, shown.GetBlockDocumentId())
+	require.Equal(t, "slack-webhook/receiver", shown.GetName())
+	require.Equal(t, receiver.URL+"/***", shown.GetUrl())
+	_, _, err := try[proto.Message](d, orchv1.DestinationService_DeleteDestination_FullMethodName, &orchv1.DeleteDestinationRequest{Id: document})
+	code, _ := status(err)
+	require.Equal(t, http.StatusConflict, code)
+	_, _, err = try[proto.Message](d, orchv1.DestinationService_UpdateDestination_FullMethodName, &orchv1.UpdateDestinationRequest{
+		Id: document, Destination: &orchv1.DestinationUpdate{Url: "https://example.com"}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"url"}},
+	})
+	code, _ = status(err)
+	require.Equal(t, http.StatusConflict, code)
+}
+
+// A notification waits while its receiver is down or its destination is disabled, and is sent by the block as it then is. A block that was
+// deleted fails it.
+func TestANotificationWaitsForItsReceiver(t *testing.T) {
+	t.Parallel()
+	paths := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { paths <- r.URL.Path }))
+	t.Cleanup(receiver.Close)
+	d := newDomain(t, func(c *orchestration.Config) { c.Automations.AllowedNetworks = "127.0.0.1" })
+	document := d.notification("slack-webhook", `{"url":"http://127.0.0.1:1/down"}`)
+	a := d.automation(fmt.Sprintf(`{"name":"tell","trigger":{"type":"event","posture":"Reactive","expect":["go"]},
+		"actions":[{"type":"send-notification","block_document_id":%q,"body":"x"}]}`, document))
+	d.emit("go", "all")
+	eventually(t, func() bool { return d.callsOf(a, "pending")[0].GetReason() == "connection" }, "an attempt failed")
+	history := call[*orchv1.AutomationHistory](d, orchv1.AutomationService_ReadAutomationHistory_FullMethodName, &orchv1.ReadAutomationHistoryRequest{Id: a.GetId()})
+	require.Equal(t, orchv1.ActionOutcome_ACTION_OUTCOME_PENDING, history.GetFirings()[0].GetActions()[0].GetOutcome())
+	changed := &orchv1.BlockDocumentUpdate{Data: fmt.Appendf(nil, `{"url":%q}`, receiver.URL+"/up"), MergeExistingData: true}
+	call[proto.Message](d, orchv1.BlockDocumentService_UpdateBlockDocument_FullMethodName,
+		&orchv1.UpdateBlockDocumentRequest{Id: document, BlockDocument: changed, UpdateMask: sentFields(changed)})
+	require.Equal(t, "/up", <-paths)
+	d.eventually("orch.automation.action.executed", 1)
+
+	enable := func(enabled bool) {
+		call[proto.Message](d, orchv1.DestinationService_UpdateDestination_FullMethodName, &orchv1.UpdateDestinationRequest{
+			Id: document, Destination: &orchv1.DestinationUpdate{Enabled: enabled}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"enabled"}},
+		})
+	}
+	enable(false)
+	d.emit("go", "all")
+	d.callsOf(a, "pending")
+	call[proto.Message](d, orchv1.BlockDocumentService_DeleteBlockDocument_FullMethodName, &orchv1.DeleteBlockDocumentRequest{Id: document})
+	enable(true)
+	failed := d.eventually("orch.automation.action.failed", 1)
+	require.Contains(t, string(failed[0].GetPayload()), "the block cannot be used")
 }

@@ -681,6 +681,8 @@ func Of(fullName string) string {
 		return "Whether the action is one of those for the firing itself, and infers from the event that says so."
 	case "orch.v1.AutomationActionRun.reason":
 		return "Why the last attempt failed; empty if it did not."
+	case "orch.v1.AutomationActionRun.related":
+		return "The resources that a queued action concerns."
 	case "orch.v1.AutomationActionRun.triggered_event_id":
 		return "The event that says that the automation fired."
 	case "orch.v1.AutomationBucket":
@@ -741,76 +743,6 @@ func Of(fullName string) string {
 		return "Tags for searching and filtering automations; at most 200 of 250 characters."
 	case "orch.v1.AutomationCreate.trigger":
 		return "Condition on events that fires the automation."
-	case "orch.v1.AutomationDelivery":
-		return "AutomationDelivery is one attempt of the action call-webhook; the log keeps the last ones of each automation."
-	case "orch.v1.AutomationDelivery.attempt":
-		return "Number of the attempt, from 1."
-	case "orch.v1.AutomationDelivery.attempted":
-		return "Time at which the attempt began, in UTC."
-	case "orch.v1.AutomationDelivery.automation_id":
-		return "UUID of the automation."
-	case "orch.v1.AutomationDelivery.block_document_id":
-		return "UUID of the block document that names the receiver."
-	case "orch.v1.AutomationDelivery.body":
-		return "Body of the call as text, at most 64 KiB."
-	case "orch.v1.AutomationDelivery.body_truncated":
-		return "Whether the recorded body is truncated."
-	case "orch.v1.AutomationDelivery.delivered":
-		return "Whether the receiver has the message."
-	case "orch.v1.AutomationDelivery.destination":
-		return "Scheme, host and port of the receiver; the path is not recorded, because it may be a secret."
-	case "orch.v1.AutomationDelivery.error":
-		return "What failed; null for a delivered message."
-	case "orch.v1.AutomationDelivery.headers":
-		return "Headers of the call by lower-case name, without credentials."
-	case "orch.v1.AutomationDelivery.id":
-		return "UUID of the delivery."
-	case "orch.v1.AutomationDelivery.latency":
-		return "Time from the beginning to the response, in seconds."
-	case "orch.v1.AutomationDelivery.message_id":
-		return "Id that all attempts of the action share, such as the webhook-id of a signed call."
-	case "orch.v1.AutomationDelivery.method":
-		return "HTTP method of the call."
-	case "orch.v1.AutomationDelivery.reason":
-		return "Why the attempt failed: address, connection, timeout or status; null for a delivered message."
-	case "orch.v1.AutomationDelivery.response_body":
-		return "Beginning of the response's body, at most 1,000 characters."
-	case "orch.v1.AutomationDelivery.response_headers":
-		return "Headers of the response by lower-case name."
-	case "orch.v1.AutomationDelivery.size":
-		return "Length of the body in bytes."
-	case "orch.v1.AutomationDelivery.status":
-		return "HTTP status of the response; null without a response."
-	case "orch.v1.AutomationDeliveryFilter":
-		return "AutomationDeliveryFilter selects deliveries of one automation; absent criteria match everything."
-	case "orch.v1.AutomationDeliveryFilter.attempted":
-		return "Selects by the time of the attempt."
-	case "orch.v1.AutomationDeliveryFilter.delivered":
-		return "Selects delivered messages, or failed attempts."
-	case "orch.v1.AutomationDeliveryFilter.id":
-		return "Selects by UUID."
-	case "orch.v1.AutomationDeliveryFilter.message_id":
-		return "Selects by the id that all attempts of an action share."
-	case "orch.v1.AutomationDeliveryFilter.reason":
-		return "Selects by the reason of the failure."
-	case "orch.v1.AutomationDeliveryFilter.status":
-		return "Selects by response status."
-	case "orch.v1.AutomationDeliveryList":
-		return "AutomationDeliveryList is a JSON array of deliveries."
-	case "orch.v1.AutomationDeliveryQuery":
-		return "AutomationDeliveryQuery selects, orders and paginates deliveries."
-	case "orch.v1.AutomationDeliveryQuery.automation_deliveries":
-		return "Filter on the deliveries themselves; absent selects all."
-	case "orch.v1.AutomationDeliveryQuery.limit":
-		return "Maximum number of deliveries, 0 to 200; default 200."
-	case "orch.v1.AutomationDeliveryQuery.offset":
-		return "Number of deliveries to skip, 0 or more; default 0."
-	case "orch.v1.AutomationDeliveryQuery.page_token":
-		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
-	case "orch.v1.AutomationDeliveryQuery.sort":
-		return "Order of the deliveries; default ATTEMPTED_DESC."
-	case "orch.v1.AutomationDeliverySort":
-		return "AutomationDeliverySort is the order of deliveries."
 	case "orch.v1.AutomationEvaluation":
 		return "AutomationEvaluation holds the firings that an automation would have had."
 	case "orch.v1.AutomationEvaluation.evaluated_until":
@@ -998,9 +930,9 @@ func Of(fullName string) string {
 	case "orch.v1.AutomationService.ReadAutomation":
 		return "Read an automation. Returns the automation with this UUID, or 404."
 	case "orch.v1.AutomationService.ReadAutomationDeliveries":
-		return "Filter deliveries. Returns a page of the automation's calls of webhooks that match, one for each attempt."
+		return "Filter deliveries. Returns a page of the automation's calls and notifications that match, each with its last attempts."
 	case "orch.v1.AutomationService.ReadAutomationDelivery":
-		return "Read a delivery. Returns the attempt with its request and response, or 404."
+		return "Read a delivery. Returns the call or notification with its last attempts, or 404."
 	case "orch.v1.AutomationService.ReadAutomationHistory":
 		return "Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions."
 	case "orch.v1.AutomationService.ReadAutomations":
@@ -2555,6 +2487,8 @@ func Of(fullName string) string {
 		return "Name of the work queue that receives its runs; null uses the pool's default queue; at most 500 characters."
 	case "orch.v1.Destination":
 		return "Destination is the address of another system with the events that it receives."
+	case "orch.v1.Destination.block_document_id":
+		return "UUID of the block document whose calls and notifications it receives; null for destinations with subscriptions."
 	case "orch.v1.Destination.circuit":
 		return "State of the circuit breaker."
 	case "orch.v1.Destination.claims":
@@ -2599,6 +2533,8 @@ func Of(fullName string) string {
 		return "Time of the last change, in UTC."
 	case "orch.v1.Destination.url":
 		return "Address that receives POST requests; its path is masked without the scope read_webhook_addresses."
+	case "orch.v1.Destination.usage":
+		return "Bound of the deliveries that wait."
 	case "orch.v1.DestinationAttempt":
 		return "DestinationAttempt is one attempt of a delivery."
 	case "orch.v1.DestinationAttempt.attempted":
@@ -2652,13 +2588,17 @@ func Of(fullName string) string {
 	case "orch.v1.DestinationCreate.url":
 		return "Address that receives POST requests, http or https."
 	case "orch.v1.DestinationDelivery":
-		return "DestinationDelivery is an event on its way to a destination, and afterwards the log of its attempts."
+		return "DestinationDelivery is an event, or the call or notification of an automation, on its way to a destination, and afterwards the log of its attempts."
+	case "orch.v1.DestinationDelivery.action_run_id":
+		return "UUID of the action run that the delivery executes."
 	case "orch.v1.DestinationDelivery.address":
 		return "Scheme, host and port that received the last attempt; the path is not recorded, because it may be a secret."
 	case "orch.v1.DestinationDelivery.attempts":
 		return "Number of attempts."
+	case "orch.v1.DestinationDelivery.automation_id":
+		return "UUID of the automation that calls or notifies; null for an event of a subscription."
 	case "orch.v1.DestinationDelivery.body":
-		return "Body of the delivery; empty before the first attempt."
+		return "Body of the delivery, or text of the notification; of an event empty before the first attempt."
 	case "orch.v1.DestinationDelivery.destination_id":
 		return "UUID of the destination."
 	case "orch.v1.DestinationDelivery.error":
@@ -2666,7 +2606,7 @@ func Of(fullName string) string {
 	case "orch.v1.DestinationDelivery.event":
 		return "Name of the event."
 	case "orch.v1.DestinationDelivery.event_id":
-		return "UUID of the event."
+		return "UUID of the event; of an automation the event of its firing."
 	case "orch.v1.DestinationDelivery.finished":
 		return "Time at which the delivery was delivered or failed, in UTC; null while it is pending."
 	case "orch.v1.DestinationDelivery.finished_bytes":
@@ -2681,22 +2621,32 @@ func Of(fullName string) string {
 		return "Key of the order, while the delivery is pending."
 	case "orch.v1.DestinationDelivery.log":
 		return "The last attempts, at most 20, in their order."
+	case "orch.v1.DestinationDelivery.method":
+		return "HTTP method of the last attempt; empty before the first one."
 	case "orch.v1.DestinationDelivery.next_attempt":
 		return "Earliest time of the next attempt, in UTC; null for none, and while an earlier delivery of the key is pending."
+	case "orch.v1.DestinationDelivery.part":
+		return "Position of the delivery among those of the action, from 0, and their number."
 	case "orch.v1.DestinationDelivery.queued":
 		return "Time at which the delivery was stored, in UTC."
 	case "orch.v1.DestinationDelivery.reason":
-		return "Why the last attempt failed: address, connection, timeout, status, template, gone or size; null for none."
+		return "Why the last attempt failed: address, connection, timeout, status, template, block, gone or size; null for none."
 	case "orch.v1.DestinationDelivery.sequence":
 		return "Position among the deliveries of the destination."
 	case "orch.v1.DestinationDelivery.source":
 		return "Event that is rendered by the first attempt."
 	case "orch.v1.DestinationDelivery.state":
 		return "State of the delivery."
+	case "orch.v1.DestinationDelivery.subject":
+		return "Subject of a notification."
+	case "orch.v1.DestinationDelivery.traceparent":
+		return "W3C trace context of the event or action."
 	case "orch.v1.DestinationDelivery.waiting_bytes":
 		return "Length of the event in bytes, while the delivery is pending."
 	case "orch.v1.DestinationDeliveryFilter":
 		return "DestinationDeliveryFilter selects deliveries of one destination; absent criteria match everything."
+	case "orch.v1.DestinationDeliveryFilter.automation_id":
+		return "Selects by the UUID of the automation that calls or notifies."
 	case "orch.v1.DestinationDeliveryFilter.event":
 		return "Selects by the name of the event."
 	case "orch.v1.DestinationDeliveryFilter.event_id":
@@ -2833,6 +2783,14 @@ func Of(fullName string) string {
 		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
 	case "orch.v1.DestinationUpdate.url":
 		return "Address that receives POST requests, http or https."
+	case "orch.v1.DestinationUsage":
+		return "DestinationUsage is an upper bound of deliveries that wait: those of the last measurement, and all that were admitted since."
+	case "orch.v1.DestinationUsage.bytes":
+		return "Length of the deliveries in bytes."
+	case "orch.v1.DestinationUsage.count":
+		return "Number of deliveries."
+	case "orch.v1.DestinationUsage.measured":
+		return "Time of the last measurement, in microseconds."
 	case "orch.v1.DirectoryAccess":
 		return "DirectoryAccess is an actor's role in a workspace. Teams are actors there."
 	case "orch.v1.DirectoryAccount":

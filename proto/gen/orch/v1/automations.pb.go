@@ -4268,6 +4268,113 @@ func (x *EvaluateAutomationRequest) GetQuery() *AutomationEvaluationQuery {
 	return nil
 }
 
+type ReadAutomationDeliveriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the automation.
+	Id            string                    `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Query         *DestinationDeliveryQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadAutomationDeliveriesRequest) Reset() {
+	*x = ReadAutomationDeliveriesRequest{}
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadAutomationDeliveriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadAutomationDeliveriesRequest) ProtoMessage() {}
+
+func (x *ReadAutomationDeliveriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadAutomationDeliveriesRequest.ProtoReflect.Descriptor instead.
+func (*ReadAutomationDeliveriesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ReadAutomationDeliveriesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReadAutomationDeliveriesRequest) GetQuery() *DestinationDeliveryQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type ReadAutomationDeliveryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the automation.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the delivery.
+	DeliveryId    string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadAutomationDeliveryRequest) Reset() {
+	*x = ReadAutomationDeliveryRequest{}
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadAutomationDeliveryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadAutomationDeliveryRequest) ProtoMessage() {}
+
+func (x *ReadAutomationDeliveryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadAutomationDeliveryRequest.ProtoReflect.Descriptor instead.
+func (*ReadAutomationDeliveryRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ReadAutomationDeliveryRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReadAutomationDeliveryRequest) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
 type ReadAutomationHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the automation.
@@ -4280,7 +4387,7 @@ type ReadAutomationHistoryRequest struct {
 
 func (x *ReadAutomationHistoryRequest) Reset() {
 	*x = ReadAutomationHistoryRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	mi := &file_orch_v1_automations_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4292,7 +4399,7 @@ func (x *ReadAutomationHistoryRequest) String() string {
 func (*ReadAutomationHistoryRequest) ProtoMessage() {}
 
 func (x *ReadAutomationHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	mi := &file_orch_v1_automations_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4305,7 +4412,7 @@ func (x *ReadAutomationHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationHistoryRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReadAutomationHistoryRequest) GetId() string {
@@ -4331,7 +4438,7 @@ type CreateAutomationRequest struct {
 
 func (x *CreateAutomationRequest) Reset() {
 	*x = CreateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	mi := &file_orch_v1_automations_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4343,7 +4450,7 @@ func (x *CreateAutomationRequest) String() string {
 func (*CreateAutomationRequest) ProtoMessage() {}
 
 func (x *CreateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	mi := &file_orch_v1_automations_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4356,7 +4463,7 @@ func (x *CreateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*CreateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CreateAutomationRequest) GetAutomation() *AutomationCreate {
@@ -4376,7 +4483,7 @@ type ReadAutomationRequest struct {
 
 func (x *ReadAutomationRequest) Reset() {
 	*x = ReadAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[51]
+	mi := &file_orch_v1_automations_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4388,7 +4495,7 @@ func (x *ReadAutomationRequest) String() string {
 func (*ReadAutomationRequest) ProtoMessage() {}
 
 func (x *ReadAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[51]
+	mi := &file_orch_v1_automations_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4401,7 +4508,7 @@ func (x *ReadAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{51}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReadAutomationRequest) GetId() string {
@@ -4420,7 +4527,7 @@ type ReadAutomationsRequest struct {
 
 func (x *ReadAutomationsRequest) Reset() {
 	*x = ReadAutomationsRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[52]
+	mi := &file_orch_v1_automations_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4432,7 +4539,7 @@ func (x *ReadAutomationsRequest) String() string {
 func (*ReadAutomationsRequest) ProtoMessage() {}
 
 func (x *ReadAutomationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[52]
+	mi := &file_orch_v1_automations_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4445,7 +4552,7 @@ func (x *ReadAutomationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationsRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{52}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReadAutomationsRequest) GetQuery() *AutomationQuery {
@@ -4464,7 +4571,7 @@ type CountAutomationsRequest struct {
 
 func (x *CountAutomationsRequest) Reset() {
 	*x = CountAutomationsRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[53]
+	mi := &file_orch_v1_automations_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4476,7 +4583,7 @@ func (x *CountAutomationsRequest) String() string {
 func (*CountAutomationsRequest) ProtoMessage() {}
 
 func (x *CountAutomationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[53]
+	mi := &file_orch_v1_automations_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4489,7 +4596,7 @@ func (x *CountAutomationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountAutomationsRequest.ProtoReflect.Descriptor instead.
 func (*CountAutomationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{53}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CountAutomationsRequest) GetQuery() *AutomationCountQuery {
@@ -4509,7 +4616,7 @@ type ReadAutomationsRelatedToResourceRequest struct {
 
 func (x *ReadAutomationsRelatedToResourceRequest) Reset() {
 	*x = ReadAutomationsRelatedToResourceRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[54]
+	mi := &file_orch_v1_automations_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4521,7 +4628,7 @@ func (x *ReadAutomationsRelatedToResourceRequest) String() string {
 func (*ReadAutomationsRelatedToResourceRequest) ProtoMessage() {}
 
 func (x *ReadAutomationsRelatedToResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[54]
+	mi := &file_orch_v1_automations_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4534,7 +4641,7 @@ func (x *ReadAutomationsRelatedToResourceRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use ReadAutomationsRelatedToResourceRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationsRelatedToResourceRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{54}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReadAutomationsRelatedToResourceRequest) GetResourceId() string {
@@ -4557,7 +4664,7 @@ type UpdateAutomationRequest struct {
 
 func (x *UpdateAutomationRequest) Reset() {
 	*x = UpdateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[55]
+	mi := &file_orch_v1_automations_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +4676,7 @@ func (x *UpdateAutomationRequest) String() string {
 func (*UpdateAutomationRequest) ProtoMessage() {}
 
 func (x *UpdateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[55]
+	mi := &file_orch_v1_automations_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +4689,7 @@ func (x *UpdateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{55}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *UpdateAutomationRequest) GetId() string {
@@ -4618,7 +4725,7 @@ type PatchAutomationRequest struct {
 
 func (x *PatchAutomationRequest) Reset() {
 	*x = PatchAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[56]
+	mi := &file_orch_v1_automations_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4630,7 +4737,7 @@ func (x *PatchAutomationRequest) String() string {
 func (*PatchAutomationRequest) ProtoMessage() {}
 
 func (x *PatchAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[56]
+	mi := &file_orch_v1_automations_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4643,7 +4750,7 @@ func (x *PatchAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchAutomationRequest.ProtoReflect.Descriptor instead.
 func (*PatchAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{56}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PatchAutomationRequest) GetId() string {
@@ -4677,7 +4784,7 @@ type DeleteAutomationRequest struct {
 
 func (x *DeleteAutomationRequest) Reset() {
 	*x = DeleteAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[57]
+	mi := &file_orch_v1_automations_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4689,7 +4796,7 @@ func (x *DeleteAutomationRequest) String() string {
 func (*DeleteAutomationRequest) ProtoMessage() {}
 
 func (x *DeleteAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[57]
+	mi := &file_orch_v1_automations_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4702,7 +4809,7 @@ func (x *DeleteAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAutomationRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{57}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DeleteAutomationRequest) GetId() string {
@@ -4722,7 +4829,7 @@ type DeleteAutomationsOwnedByResourceRequest struct {
 
 func (x *DeleteAutomationsOwnedByResourceRequest) Reset() {
 	*x = DeleteAutomationsOwnedByResourceRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[58]
+	mi := &file_orch_v1_automations_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4734,7 +4841,7 @@ func (x *DeleteAutomationsOwnedByResourceRequest) String() string {
 func (*DeleteAutomationsOwnedByResourceRequest) ProtoMessage() {}
 
 func (x *DeleteAutomationsOwnedByResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[58]
+	mi := &file_orch_v1_automations_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4747,7 +4854,7 @@ func (x *DeleteAutomationsOwnedByResourceRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use DeleteAutomationsOwnedByResourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAutomationsOwnedByResourceRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{58}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeleteAutomationsOwnedByResourceRequest) GetResourceId() string {
@@ -4767,7 +4874,7 @@ type ValidateAutomationTemplateRequest struct {
 
 func (x *ValidateAutomationTemplateRequest) Reset() {
 	*x = ValidateAutomationTemplateRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[59]
+	mi := &file_orch_v1_automations_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4779,7 +4886,7 @@ func (x *ValidateAutomationTemplateRequest) String() string {
 func (*ValidateAutomationTemplateRequest) ProtoMessage() {}
 
 func (x *ValidateAutomationTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[59]
+	mi := &file_orch_v1_automations_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4792,7 +4899,7 @@ func (x *ValidateAutomationTemplateRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ValidateAutomationTemplateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateAutomationTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{59}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ValidateAutomationTemplateRequest) GetTemplate() string {
@@ -4812,7 +4919,7 @@ type ValidateTemplateRequest struct {
 
 func (x *ValidateTemplateRequest) Reset() {
 	*x = ValidateTemplateRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[60]
+	mi := &file_orch_v1_automations_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +4931,7 @@ func (x *ValidateTemplateRequest) String() string {
 func (*ValidateTemplateRequest) ProtoMessage() {}
 
 func (x *ValidateTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[60]
+	mi := &file_orch_v1_automations_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4837,7 +4944,7 @@ func (x *ValidateTemplateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateTemplateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{60}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ValidateTemplateRequest) GetTemplate() string {
@@ -4889,7 +4996,7 @@ type AutomationBucket struct {
 
 func (x *AutomationBucket) Reset() {
 	*x = AutomationBucket{}
-	mi := &file_orch_v1_automations_proto_msgTypes[61]
+	mi := &file_orch_v1_automations_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4901,7 +5008,7 @@ func (x *AutomationBucket) String() string {
 func (*AutomationBucket) ProtoMessage() {}
 
 func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[61]
+	mi := &file_orch_v1_automations_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4914,7 +5021,7 @@ func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationBucket.ProtoReflect.Descriptor instead.
 func (*AutomationBucket) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{61}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *AutomationBucket) GetId() string {
@@ -5049,7 +5156,7 @@ type AutomationHold struct {
 
 func (x *AutomationHold) Reset() {
 	*x = AutomationHold{}
-	mi := &file_orch_v1_automations_proto_msgTypes[62]
+	mi := &file_orch_v1_automations_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5061,7 +5168,7 @@ func (x *AutomationHold) String() string {
 func (*AutomationHold) ProtoMessage() {}
 
 func (x *AutomationHold) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[62]
+	mi := &file_orch_v1_automations_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5074,7 +5181,7 @@ func (x *AutomationHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHold.ProtoReflect.Descriptor instead.
 func (*AutomationHold) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{62}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AutomationHold) GetId() string {
@@ -5138,14 +5245,16 @@ type AutomationActionRun struct {
 	// When the record may be removed, in microseconds since 1970; absent before the end.
 	Expires *int64 `protobuf:"varint,11,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
 	// Whether debounce or batch made the action run of others.
-	Collected     bool `protobuf:"varint,12,opt,name=collected,proto3" json:"collected,omitempty"`
+	Collected bool `protobuf:"varint,12,opt,name=collected,proto3" json:"collected,omitempty"`
+	// The resources that a queued action concerns.
+	Related       []*RelatedResource `protobuf:"bytes,13,rep,name=related,proto3" json:"related,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AutomationActionRun) Reset() {
 	*x = AutomationActionRun{}
-	mi := &file_orch_v1_automations_proto_msgTypes[63]
+	mi := &file_orch_v1_automations_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5157,7 +5266,7 @@ func (x *AutomationActionRun) String() string {
 func (*AutomationActionRun) ProtoMessage() {}
 
 func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[63]
+	mi := &file_orch_v1_automations_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5170,7 +5279,7 @@ func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationActionRun.ProtoReflect.Descriptor instead.
 func (*AutomationActionRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{63}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *AutomationActionRun) GetId() string {
@@ -5257,6 +5366,13 @@ func (x *AutomationActionRun) GetCollected() bool {
 	return false
 }
 
+func (x *AutomationActionRun) GetRelated() []*RelatedResource {
+	if x != nil {
+		return x.Related
+	}
+	return nil
+}
+
 // AutomationKey is what debounce, batch or singleton of an action keep for one key. It is stored and never shown.
 type AutomationKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5286,7 +5402,7 @@ type AutomationKey struct {
 
 func (x *AutomationKey) Reset() {
 	*x = AutomationKey{}
-	mi := &file_orch_v1_automations_proto_msgTypes[64]
+	mi := &file_orch_v1_automations_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5298,7 +5414,7 @@ func (x *AutomationKey) String() string {
 func (*AutomationKey) ProtoMessage() {}
 
 func (x *AutomationKey) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[64]
+	mi := &file_orch_v1_automations_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5311,7 +5427,7 @@ func (x *AutomationKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationKey.ProtoReflect.Descriptor instead.
 func (*AutomationKey) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{64}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AutomationKey) GetId() string {
@@ -5417,7 +5533,7 @@ type AutomationFiring struct {
 
 func (x *AutomationFiring) Reset() {
 	*x = AutomationFiring{}
-	mi := &file_orch_v1_automations_proto_msgTypes[65]
+	mi := &file_orch_v1_automations_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5429,7 +5545,7 @@ func (x *AutomationFiring) String() string {
 func (*AutomationFiring) ProtoMessage() {}
 
 func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[65]
+	mi := &file_orch_v1_automations_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5442,7 +5558,7 @@ func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationFiring.ProtoReflect.Descriptor instead.
 func (*AutomationFiring) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{65}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *AutomationFiring) GetId() string {
@@ -5533,7 +5649,7 @@ var File_orch_v1_automations_proto protoreflect.FileDescriptor
 
 const file_orch_v1_automations_proto_rawDesc = "" +
 	"\n" +
-	"\x19orch/v1/automations.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#orch/v1/automation_deliveries.proto\x1a\x14orch/v1/common.proto\x1a\x14orch/v1/events.proto\x1a\x12orch/v1/rest.proto\x1a\x14orch/v1/states.proto\"\xa9\x05\n" +
+	"\x19orch/v1/automations.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x1aorch/v1/destinations.proto\x1a\x14orch/v1/events.proto\x1a\x12orch/v1/rest.proto\x1a\x14orch/v1/states.proto\"\xa9\x05\n" +
 	"\n" +
 	"Automation\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
@@ -5863,7 +5979,14 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x06_endedB\x0e\n" +
 	"\f_flow_run_id\"U\n" +
 	"\x19EvaluateAutomationRequest\x128\n" +
-	"\x05query\x18\x01 \x01(\v2\".orch.v1.AutomationEvaluationQueryR\x05query\"j\n" +
+	"\x05query\x18\x01 \x01(\v2\".orch.v1.AutomationEvaluationQueryR\x05query\"r\n" +
+	"\x1fReadAutomationDeliveriesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x127\n" +
+	"\x05query\x18\x02 \x01(\v2!.orch.v1.DestinationDeliveryQueryR\x05query\"`\n" +
+	"\x1dReadAutomationDeliveryRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
+	"\vdelivery_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
+	"deliveryId\"j\n" +
 	"\x1cReadAutomationHistoryRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x122\n" +
 	"\x05limit\x18\x02 \x01(\x03B\x1c\xca\xf3\x18\x18\"\x0250)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x00i@x\x01R\x05limit\"T\n" +
@@ -5932,7 +6055,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\afollows\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\afollows\x12\x1a\n" +
 	"\breceived\x18\x04 \x01(\x03R\breceived\x12\x1f\n" +
 	"\bsequence\x18\x05 \x01(\x03H\x00R\bsequence\x88\x01\x01B\v\n" +
-	"\t_sequence\"\xc4\x03\n" +
+	"\t_sequence\"\xf8\x03\n" +
 	"\x13AutomationActionRun\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
 	"\n" +
@@ -5948,7 +6071,8 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x1d\n" +
 	"\aexpires\x18\v \x01(\x03H\x01R\aexpires\x88\x01\x01\x12\x1c\n" +
-	"\tcollected\x18\f \x01(\bR\tcollectedB\a\n" +
+	"\tcollected\x18\f \x01(\bR\tcollected\x122\n" +
+	"\arelated\x18\r \x03(\v2\x18.orch.v1.RelatedResourceR\arelatedB\a\n" +
 	"\x05_nextB\n" +
 	"\n" +
 	"\b_expires\"\x97\x03\n" +
@@ -6036,7 +6160,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\fTriggerState\x12\x1d\n" +
 	"\x19TRIGGER_STATE_UNSPECIFIED\x10\x00\x12*\n" +
 	"\x17TRIGGER_STATE_TRIGGERED\x10\x01\x1a\r\xda\xf3\x18\tTriggered\x12(\n" +
-	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xbc\x12\n" +
+	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xbe\x12\n" +
 	"\x11AutomationService\x12\x87\x01\n" +
 	"\x10CreateAutomation\x12 .orch.v1.CreateAutomationRequest\x1a\x13.orch.v1.Automation\"<\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"automation\"\r/automations/\x12u\n" +
@@ -6051,10 +6175,10 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x10DeleteAutomation\x12 .orch.v1.DeleteAutomationRequest\x1a\x16.google.protobuf.Empty\"4\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x13*\x11/automations/{id}\x12\xb4\x01\n" +
 	" DeleteAutomationsOwnedByResource\x120.orch.v1.DeleteAutomationsOwnedByResourceRequest\x1a\x16.google.protobuf.Empty\"F\xe2\xf3\x18\x17\b\xca\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02%*#/automations/owned-by/{resource_id}\x12\x92\x01\n" +
 	"\x12EvaluateAutomation\x12\".orch.v1.EvaluateAutomationRequest\x1a\x1d.orch.v1.AutomationEvaluation\"9\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1e:\x05query\"\x15/automations/evaluate\x12\x92\x01\n" +
-	"\x15ReadAutomationHistory\x12%.orch.v1.ReadAutomationHistoryRequest\x1a\x1a.orch.v1.AutomationHistory\"6\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1b\x12\x19/automations/{id}/history\x12\xbc\x01\n" +
-	"\x18ReadAutomationDeliveries\x12(.orch.v1.ReadAutomationDeliveriesRequest\x1a\x1f.orch.v1.AutomationDeliveryList\"U\xe2\xf3\x18\x13\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x028:\x05queryb\n" +
-	"deliveries\"#/automations/{id}/deliveries/filter\x12\xa6\x01\n" +
-	"\x16ReadAutomationDelivery\x12&.orch.v1.ReadAutomationDeliveryRequest\x1a\x1b.orch.v1.AutomationDelivery\"G\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02,\x12*/automations/{id}/deliveries/{delivery_id}\x12\xad\x01\n" +
+	"\x15ReadAutomationHistory\x12%.orch.v1.ReadAutomationHistoryRequest\x1a\x1a.orch.v1.AutomationHistory\"6\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1b\x12\x19/automations/{id}/history\x12\xbd\x01\n" +
+	"\x18ReadAutomationDeliveries\x12(.orch.v1.ReadAutomationDeliveriesRequest\x1a .orch.v1.DestinationDeliveryList\"U\xe2\xf3\x18\x13\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x028:\x05queryb\n" +
+	"deliveries\"#/automations/{id}/deliveries/filter\x12\xa7\x01\n" +
+	"\x16ReadAutomationDelivery\x12&.orch.v1.ReadAutomationDeliveryRequest\x1a\x1c.orch.v1.DestinationDelivery\"G\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02,\x12*/automations/{id}/deliveries/{delivery_id}\x12\xad\x01\n" +
 	"\x1aValidateAutomationTemplate\x12*.orch.v1.ValidateAutomationTemplateRequest\x1a\x16.google.protobuf.Empty\"K\xe2\xf3\x18\x16\b\xcc\x01\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x02+:\btemplate\"\x1f/automations/templates/validate\x12\x8d\x01\n" +
 	"\x10ValidateTemplate\x12 .orch.v1.ValidateTemplateRequest\x1a\x16.google.protobuf.Empty\"?\xe2\xf3\x18\x16\b\xcc\x01\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1f:\btemplate\"\x13/templates/validate\x1a\x11\xea\xf3\x18\r\n" +
 	"\vAutomationsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -6072,7 +6196,7 @@ func file_orch_v1_automations_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_orch_v1_automations_proto_goTypes = []any{
 	(Posture)(0),                                    // 0: orch.v1.Posture
 	(RequirementWord)(0),                            // 1: orch.v1.RequirementWord
@@ -6133,48 +6257,49 @@ var file_orch_v1_automations_proto_goTypes = []any{
 	(*AutomationHistoryFiring)(nil),                 // 56: orch.v1.AutomationHistoryFiring
 	(*AutomationHistoryAction)(nil),                 // 57: orch.v1.AutomationHistoryAction
 	(*EvaluateAutomationRequest)(nil),               // 58: orch.v1.EvaluateAutomationRequest
-	(*ReadAutomationHistoryRequest)(nil),            // 59: orch.v1.ReadAutomationHistoryRequest
-	(*CreateAutomationRequest)(nil),                 // 60: orch.v1.CreateAutomationRequest
-	(*ReadAutomationRequest)(nil),                   // 61: orch.v1.ReadAutomationRequest
-	(*ReadAutomationsRequest)(nil),                  // 62: orch.v1.ReadAutomationsRequest
-	(*CountAutomationsRequest)(nil),                 // 63: orch.v1.CountAutomationsRequest
-	(*ReadAutomationsRelatedToResourceRequest)(nil), // 64: orch.v1.ReadAutomationsRelatedToResourceRequest
-	(*UpdateAutomationRequest)(nil),                 // 65: orch.v1.UpdateAutomationRequest
-	(*PatchAutomationRequest)(nil),                  // 66: orch.v1.PatchAutomationRequest
-	(*DeleteAutomationRequest)(nil),                 // 67: orch.v1.DeleteAutomationRequest
-	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 68: orch.v1.DeleteAutomationsOwnedByResourceRequest
-	(*ValidateAutomationTemplateRequest)(nil),       // 69: orch.v1.ValidateAutomationTemplateRequest
-	(*ValidateTemplateRequest)(nil),                 // 70: orch.v1.ValidateTemplateRequest
-	(*AutomationBucket)(nil),                        // 71: orch.v1.AutomationBucket
-	(*AutomationHold)(nil),                          // 72: orch.v1.AutomationHold
-	(*AutomationActionRun)(nil),                     // 73: orch.v1.AutomationActionRun
-	(*AutomationKey)(nil),                           // 74: orch.v1.AutomationKey
-	(*AutomationFiring)(nil),                        // 75: orch.v1.AutomationFiring
-	nil,                                             // 76: orch.v1.AutomationEvaluationFiring.LabelsEntry
-	nil,                                             // 77: orch.v1.AutomationHistoryFiring.LabelsEntry
-	nil,                                             // 78: orch.v1.AutomationFiring.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                   // 79: google.protobuf.Timestamp
-	(*ResourceSpecification)(nil),                   // 80: orch.v1.ResourceSpecification
-	(*durationpb.Duration)(nil),                     // 81: google.protobuf.Duration
-	(StateType)(0),                                  // 82: orch.v1.StateType
-	(Operator)(0),                                   // 83: orch.v1.Operator
-	(*AnyUuidFilter)(nil),                           // 84: orch.v1.AnyUuidFilter
-	(*AnyStringFilter)(nil),                         // 85: orch.v1.AnyStringFilter
-	(*TagsFilter)(nil),                              // 86: orch.v1.TagsFilter
-	(*PageLimit)(nil),                               // 87: orch.v1.PageLimit
-	(*RelatedResource)(nil),                         // 88: orch.v1.RelatedResource
-	(*fieldmaskpb.FieldMask)(nil),                   // 89: google.protobuf.FieldMask
-	(*ReceivedEvent)(nil),                           // 90: orch.v1.ReceivedEvent
-	(*ReadAutomationDeliveriesRequest)(nil),         // 91: orch.v1.ReadAutomationDeliveriesRequest
-	(*ReadAutomationDeliveryRequest)(nil),           // 92: orch.v1.ReadAutomationDeliveryRequest
-	(*CountResponse)(nil),                           // 93: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                           // 94: google.protobuf.Empty
-	(*AutomationDeliveryList)(nil),                  // 95: orch.v1.AutomationDeliveryList
-	(*AutomationDelivery)(nil),                      // 96: orch.v1.AutomationDelivery
+	(*ReadAutomationDeliveriesRequest)(nil),         // 59: orch.v1.ReadAutomationDeliveriesRequest
+	(*ReadAutomationDeliveryRequest)(nil),           // 60: orch.v1.ReadAutomationDeliveryRequest
+	(*ReadAutomationHistoryRequest)(nil),            // 61: orch.v1.ReadAutomationHistoryRequest
+	(*CreateAutomationRequest)(nil),                 // 62: orch.v1.CreateAutomationRequest
+	(*ReadAutomationRequest)(nil),                   // 63: orch.v1.ReadAutomationRequest
+	(*ReadAutomationsRequest)(nil),                  // 64: orch.v1.ReadAutomationsRequest
+	(*CountAutomationsRequest)(nil),                 // 65: orch.v1.CountAutomationsRequest
+	(*ReadAutomationsRelatedToResourceRequest)(nil), // 66: orch.v1.ReadAutomationsRelatedToResourceRequest
+	(*UpdateAutomationRequest)(nil),                 // 67: orch.v1.UpdateAutomationRequest
+	(*PatchAutomationRequest)(nil),                  // 68: orch.v1.PatchAutomationRequest
+	(*DeleteAutomationRequest)(nil),                 // 69: orch.v1.DeleteAutomationRequest
+	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 70: orch.v1.DeleteAutomationsOwnedByResourceRequest
+	(*ValidateAutomationTemplateRequest)(nil),       // 71: orch.v1.ValidateAutomationTemplateRequest
+	(*ValidateTemplateRequest)(nil),                 // 72: orch.v1.ValidateTemplateRequest
+	(*AutomationBucket)(nil),                        // 73: orch.v1.AutomationBucket
+	(*AutomationHold)(nil),                          // 74: orch.v1.AutomationHold
+	(*AutomationActionRun)(nil),                     // 75: orch.v1.AutomationActionRun
+	(*AutomationKey)(nil),                           // 76: orch.v1.AutomationKey
+	(*AutomationFiring)(nil),                        // 77: orch.v1.AutomationFiring
+	nil,                                             // 78: orch.v1.AutomationEvaluationFiring.LabelsEntry
+	nil,                                             // 79: orch.v1.AutomationHistoryFiring.LabelsEntry
+	nil,                                             // 80: orch.v1.AutomationFiring.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                   // 81: google.protobuf.Timestamp
+	(*ResourceSpecification)(nil),                   // 82: orch.v1.ResourceSpecification
+	(*durationpb.Duration)(nil),                     // 83: google.protobuf.Duration
+	(StateType)(0),                                  // 84: orch.v1.StateType
+	(Operator)(0),                                   // 85: orch.v1.Operator
+	(*AnyUuidFilter)(nil),                           // 86: orch.v1.AnyUuidFilter
+	(*AnyStringFilter)(nil),                         // 87: orch.v1.AnyStringFilter
+	(*TagsFilter)(nil),                              // 88: orch.v1.TagsFilter
+	(*PageLimit)(nil),                               // 89: orch.v1.PageLimit
+	(*RelatedResource)(nil),                         // 90: orch.v1.RelatedResource
+	(*DestinationDeliveryQuery)(nil),                // 91: orch.v1.DestinationDeliveryQuery
+	(*fieldmaskpb.FieldMask)(nil),                   // 92: google.protobuf.FieldMask
+	(*ReceivedEvent)(nil),                           // 93: orch.v1.ReceivedEvent
+	(*CountResponse)(nil),                           // 94: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                           // 95: google.protobuf.Empty
+	(*DestinationDeliveryList)(nil),                 // 96: orch.v1.DestinationDeliveryList
+	(*DestinationDelivery)(nil),                     // 97: orch.v1.DestinationDelivery
 }
 var file_orch_v1_automations_proto_depIdxs = []int32{
-	79,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
-	79,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
+	81,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
+	81,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
 	15,  // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
 	24,  // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
 	24,  // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
@@ -6192,27 +6317,27 @@ var file_orch_v1_automations_proto_depIdxs = []int32{
 	19,  // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
 	21,  // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
 	22,  // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
-	80,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
+	82,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
 	17,  // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	0,   // 21: orch.v1.EventTrigger.posture:type_name -> orch.v1.Posture
-	81,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
-	80,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
+	83,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
+	82,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
 	18,  // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
-	80,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
+	82,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
 	15,  // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
-	81,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
+	83,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
 	20,  // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
 	1,   // 29: orch.v1.Requirement.word:type_name -> orch.v1.RequirementWord
 	15,  // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
-	81,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
-	80,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
+	83,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
+	82,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
 	17,  // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	2,   // 34: orch.v1.MetricTrigger.posture:type_name -> orch.v1.MetricPosture
 	23,  // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
 	3,   // 36: orch.v1.MetricTriggerQuery.name:type_name -> orch.v1.MetricName
 	4,   // 37: orch.v1.MetricTriggerQuery.operator:type_name -> orch.v1.MetricOperator
-	81,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
-	81,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
+	83,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
+	83,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
 	25,  // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
 	26,  // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
 	30,  // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
@@ -6234,105 +6359,107 @@ var file_orch_v1_automations_proto_depIdxs = []int32{
 	46,  // 58: orch.v1.Action.resume_schedule:type_name -> orch.v1.ResumeSchedule
 	47,  // 59: orch.v1.Action.send_email_notification:type_name -> orch.v1.SendEmailNotification
 	5,   // 60: orch.v1.RunDeployment.source:type_name -> orch.v1.ActionSource
-	81,  // 61: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
+	83,  // 61: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
 	27,  // 62: orch.v1.RunDeployment.debounce:type_name -> orch.v1.Debounce
 	28,  // 63: orch.v1.RunDeployment.batch:type_name -> orch.v1.Batch
 	29,  // 64: orch.v1.RunDeployment.singleton:type_name -> orch.v1.Singleton
-	81,  // 65: orch.v1.Debounce.period:type_name -> google.protobuf.Duration
-	81,  // 66: orch.v1.Debounce.timeout:type_name -> google.protobuf.Duration
-	81,  // 67: orch.v1.Batch.timeout:type_name -> google.protobuf.Duration
+	83,  // 65: orch.v1.Debounce.period:type_name -> google.protobuf.Duration
+	83,  // 66: orch.v1.Debounce.timeout:type_name -> google.protobuf.Duration
+	83,  // 67: orch.v1.Batch.timeout:type_name -> google.protobuf.Duration
 	6,   // 68: orch.v1.Singleton.mode:type_name -> orch.v1.SingletonMode
 	5,   // 69: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
 	5,   // 70: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
-	82,  // 71: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
+	84,  // 71: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
 	5,   // 72: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
 	5,   // 73: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
 	5,   // 74: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
 	5,   // 75: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
 	5,   // 76: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
 	5,   // 77: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
-	83,  // 78: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
-	84,  // 79: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
-	85,  // 80: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
+	85,  // 78: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
+	86,  // 79: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
+	87,  // 80: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
 	49,  // 81: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
-	86,  // 82: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
-	79,  // 83: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
+	88,  // 82: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
+	81,  // 83: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
 	48,  // 84: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
 	7,   // 85: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
-	87,  // 86: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
+	89,  // 86: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
 	48,  // 87: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
 	11,  // 88: orch.v1.AutomationEvaluationQuery.automation:type_name -> orch.v1.AutomationCreate
-	79,  // 89: orch.v1.AutomationEvaluationQuery.since:type_name -> google.protobuf.Timestamp
-	79,  // 90: orch.v1.AutomationEvaluationQuery.until:type_name -> google.protobuf.Timestamp
+	81,  // 89: orch.v1.AutomationEvaluationQuery.since:type_name -> google.protobuf.Timestamp
+	81,  // 90: orch.v1.AutomationEvaluationQuery.until:type_name -> google.protobuf.Timestamp
 	54,  // 91: orch.v1.AutomationEvaluation.firings:type_name -> orch.v1.AutomationEvaluationFiring
-	79,  // 92: orch.v1.AutomationEvaluation.evaluated_until:type_name -> google.protobuf.Timestamp
-	79,  // 93: orch.v1.AutomationEvaluationFiring.triggered:type_name -> google.protobuf.Timestamp
+	81,  // 92: orch.v1.AutomationEvaluation.evaluated_until:type_name -> google.protobuf.Timestamp
+	81,  // 93: orch.v1.AutomationEvaluationFiring.triggered:type_name -> google.protobuf.Timestamp
 	9,   // 94: orch.v1.AutomationEvaluationFiring.state:type_name -> orch.v1.TriggerState
-	76,  // 95: orch.v1.AutomationEvaluationFiring.labels:type_name -> orch.v1.AutomationEvaluationFiring.LabelsEntry
+	78,  // 95: orch.v1.AutomationEvaluationFiring.labels:type_name -> orch.v1.AutomationEvaluationFiring.LabelsEntry
 	54,  // 96: orch.v1.AutomationEvaluationFiring.firings:type_name -> orch.v1.AutomationEvaluationFiring
 	56,  // 97: orch.v1.AutomationHistory.firings:type_name -> orch.v1.AutomationHistoryFiring
-	79,  // 98: orch.v1.AutomationHistoryFiring.triggered:type_name -> google.protobuf.Timestamp
+	81,  // 98: orch.v1.AutomationHistoryFiring.triggered:type_name -> google.protobuf.Timestamp
 	9,   // 99: orch.v1.AutomationHistoryFiring.state:type_name -> orch.v1.TriggerState
-	77,  // 100: orch.v1.AutomationHistoryFiring.labels:type_name -> orch.v1.AutomationHistoryFiring.LabelsEntry
+	79,  // 100: orch.v1.AutomationHistoryFiring.labels:type_name -> orch.v1.AutomationHistoryFiring.LabelsEntry
 	57,  // 101: orch.v1.AutomationHistoryFiring.actions:type_name -> orch.v1.AutomationHistoryAction
 	8,   // 102: orch.v1.AutomationHistoryAction.outcome:type_name -> orch.v1.ActionOutcome
-	79,  // 103: orch.v1.AutomationHistoryAction.ended:type_name -> google.protobuf.Timestamp
-	88,  // 104: orch.v1.AutomationHistoryAction.related:type_name -> orch.v1.RelatedResource
+	81,  // 103: orch.v1.AutomationHistoryAction.ended:type_name -> google.protobuf.Timestamp
+	90,  // 104: orch.v1.AutomationHistoryAction.related:type_name -> orch.v1.RelatedResource
 	52,  // 105: orch.v1.EvaluateAutomationRequest.query:type_name -> orch.v1.AutomationEvaluationQuery
-	11,  // 106: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
-	50,  // 107: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
-	51,  // 108: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
-	12,  // 109: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
-	89,  // 110: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	13,  // 111: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
-	89,  // 112: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	90,  // 113: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
-	75,  // 114: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
-	75,  // 115: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
-	90,  // 116: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
-	10,  // 117: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
-	75,  // 118: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
-	24,  // 119: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
-	73,  // 120: orch.v1.AutomationKey.collected:type_name -> orch.v1.AutomationActionRun
-	9,   // 121: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
-	90,  // 122: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
-	78,  // 123: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
-	75,  // 124: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
-	60,  // 125: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
-	61,  // 126: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
-	62,  // 127: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
-	63,  // 128: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
-	64,  // 129: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
-	65,  // 130: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
-	66,  // 131: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
-	67,  // 132: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
-	68,  // 133: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
-	58,  // 134: orch.v1.AutomationService.EvaluateAutomation:input_type -> orch.v1.EvaluateAutomationRequest
-	59,  // 135: orch.v1.AutomationService.ReadAutomationHistory:input_type -> orch.v1.ReadAutomationHistoryRequest
-	91,  // 136: orch.v1.AutomationService.ReadAutomationDeliveries:input_type -> orch.v1.ReadAutomationDeliveriesRequest
-	92,  // 137: orch.v1.AutomationService.ReadAutomationDelivery:input_type -> orch.v1.ReadAutomationDeliveryRequest
-	69,  // 138: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
-	70,  // 139: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
-	10,  // 140: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
-	10,  // 141: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
-	14,  // 142: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
-	93,  // 143: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
-	14,  // 144: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
-	94,  // 145: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
-	94,  // 146: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
-	94,  // 147: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
-	94,  // 148: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
-	53,  // 149: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
-	55,  // 150: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
-	95,  // 151: orch.v1.AutomationService.ReadAutomationDeliveries:output_type -> orch.v1.AutomationDeliveryList
-	96,  // 152: orch.v1.AutomationService.ReadAutomationDelivery:output_type -> orch.v1.AutomationDelivery
-	94,  // 153: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
-	94,  // 154: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
-	140, // [140:155] is the sub-list for method output_type
-	125, // [125:140] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	91,  // 106: orch.v1.ReadAutomationDeliveriesRequest.query:type_name -> orch.v1.DestinationDeliveryQuery
+	11,  // 107: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
+	50,  // 108: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
+	51,  // 109: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
+	12,  // 110: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
+	92,  // 111: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	13,  // 112: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
+	92,  // 113: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	93,  // 114: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
+	77,  // 115: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
+	77,  // 116: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
+	93,  // 117: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
+	10,  // 118: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
+	77,  // 119: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
+	24,  // 120: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
+	90,  // 121: orch.v1.AutomationActionRun.related:type_name -> orch.v1.RelatedResource
+	75,  // 122: orch.v1.AutomationKey.collected:type_name -> orch.v1.AutomationActionRun
+	9,   // 123: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
+	93,  // 124: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
+	80,  // 125: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
+	77,  // 126: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
+	62,  // 127: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
+	63,  // 128: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
+	64,  // 129: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
+	65,  // 130: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
+	66,  // 131: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
+	67,  // 132: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
+	68,  // 133: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
+	69,  // 134: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
+	70,  // 135: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
+	58,  // 136: orch.v1.AutomationService.EvaluateAutomation:input_type -> orch.v1.EvaluateAutomationRequest
+	61,  // 137: orch.v1.AutomationService.ReadAutomationHistory:input_type -> orch.v1.ReadAutomationHistoryRequest
+	59,  // 138: orch.v1.AutomationService.ReadAutomationDeliveries:input_type -> orch.v1.ReadAutomationDeliveriesRequest
+	60,  // 139: orch.v1.AutomationService.ReadAutomationDelivery:input_type -> orch.v1.ReadAutomationDeliveryRequest
+	71,  // 140: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
+	72,  // 141: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
+	10,  // 142: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
+	10,  // 143: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
+	14,  // 144: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
+	94,  // 145: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
+	14,  // 146: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
+	95,  // 147: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
+	95,  // 148: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
+	95,  // 149: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
+	95,  // 150: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
+	53,  // 151: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
+	55,  // 152: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
+	96,  // 153: orch.v1.AutomationService.ReadAutomationDeliveries:output_type -> orch.v1.DestinationDeliveryList
+	97,  // 154: orch.v1.AutomationService.ReadAutomationDelivery:output_type -> orch.v1.DestinationDelivery
+	95,  // 155: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
+	95,  // 156: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
+	142, // [142:157] is the sub-list for method output_type
+	127, // [127:142] is the sub-list for method input_type
+	127, // [127:127] is the sub-list for extension type_name
+	127, // [127:127] is the sub-list for extension extendee
+	0,   // [0:127] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_automations_proto_init() }
@@ -6340,8 +6467,8 @@ func file_orch_v1_automations_proto_init() {
 	if File_orch_v1_automations_proto != nil {
 		return
 	}
-	file_orch_v1_automation_deliveries_proto_init()
 	file_orch_v1_common_proto_init()
+	file_orch_v1_destinations_proto_init()
 	file_orch_v1_events_proto_init()
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_states_proto_init()
@@ -6404,18 +6531,18 @@ func file_orch_v1_automations_proto_init() {
 	file_orch_v1_automations_proto_msgTypes[44].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[46].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[47].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[61].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[62].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[63].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[64].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[65].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[66].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[67].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_automations_proto_rawDesc), len(file_orch_v1_automations_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   69,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

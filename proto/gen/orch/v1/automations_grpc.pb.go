@@ -69,10 +69,10 @@ type AutomationServiceClient interface {
 	EvaluateAutomation(ctx context.Context, in *EvaluateAutomationRequest, opts ...grpc.CallOption) (*AutomationEvaluation, error)
 	// Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions.
 	ReadAutomationHistory(ctx context.Context, in *ReadAutomationHistoryRequest, opts ...grpc.CallOption) (*AutomationHistory, error)
-	// Filter deliveries. Returns a page of the automation's calls of webhooks that match, one for each attempt.
-	ReadAutomationDeliveries(ctx context.Context, in *ReadAutomationDeliveriesRequest, opts ...grpc.CallOption) (*AutomationDeliveryList, error)
-	// Read a delivery. Returns the attempt with its request and response, or 404.
-	ReadAutomationDelivery(ctx context.Context, in *ReadAutomationDeliveryRequest, opts ...grpc.CallOption) (*AutomationDelivery, error)
+	// Filter deliveries. Returns a page of the automation's calls and notifications that match, each with its last attempts.
+	ReadAutomationDeliveries(ctx context.Context, in *ReadAutomationDeliveriesRequest, opts ...grpc.CallOption) (*DestinationDeliveryList, error)
+	// Read a delivery. Returns the call or notification with its last attempts, or 404.
+	ReadAutomationDelivery(ctx context.Context, in *ReadAutomationDeliveryRequest, opts ...grpc.CallOption) (*DestinationDelivery, error)
 	// Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateAutomationTemplate(ctx context.Context, in *ValidateAutomationTemplateRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
@@ -197,9 +197,9 @@ func (c *automationServiceClient) ReadAutomationHistory(ctx context.Context, in 
 	return out, nil
 }
 
-func (c *automationServiceClient) ReadAutomationDeliveries(ctx context.Context, in *ReadAutomationDeliveriesRequest, opts ...grpc.CallOption) (*AutomationDeliveryList, error) {
+func (c *automationServiceClient) ReadAutomationDeliveries(ctx context.Context, in *ReadAutomationDeliveriesRequest, opts ...grpc.CallOption) (*DestinationDeliveryList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(AutomationDeliveryList)
+	out := new(DestinationDeliveryList)
 	err := c.cc.Invoke(ctx, AutomationService_ReadAutomationDeliveries_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -207,9 +207,9 @@ func (c *automationServiceClient) ReadAutomationDeliveries(ctx context.Context, 
 	return out, nil
 }
 
-func (c *automationServiceClient) ReadAutomationDelivery(ctx context.Context, in *ReadAutomationDeliveryRequest, opts ...grpc.CallOption) (*AutomationDelivery, error) {
+func (c *automationServiceClient) ReadAutomationDelivery(ctx context.Context, in *ReadAutomationDeliveryRequest, opts ...grpc.CallOption) (*DestinationDelivery, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(AutomationDelivery)
+	out := new(DestinationDelivery)
 	err := c.cc.Invoke(ctx, AutomationService_ReadAutomationDelivery_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -267,10 +267,10 @@ type AutomationServiceServer interface {
 	EvaluateAutomation(context.Context, *EvaluateAutomationRequest) (*AutomationEvaluation, error)
 	// Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions.
 	ReadAutomationHistory(context.Context, *ReadAutomationHistoryRequest) (*AutomationHistory, error)
-	// Filter deliveries. Returns a page of the automation's calls of webhooks that match, one for each attempt.
-	ReadAutomationDeliveries(context.Context, *ReadAutomationDeliveriesRequest) (*AutomationDeliveryList, error)
-	// Read a delivery. Returns the attempt with its request and response, or 404.
-	ReadAutomationDelivery(context.Context, *ReadAutomationDeliveryRequest) (*AutomationDelivery, error)
+	// Filter deliveries. Returns a page of the automation's calls and notifications that match, each with its last attempts.
+	ReadAutomationDeliveries(context.Context, *ReadAutomationDeliveriesRequest) (*DestinationDeliveryList, error)
+	// Read a delivery. Returns the call or notification with its last attempts, or 404.
+	ReadAutomationDelivery(context.Context, *ReadAutomationDeliveryRequest) (*DestinationDelivery, error)
 	// Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateAutomationTemplate(context.Context, *ValidateAutomationTemplateRequest) (*emptypb.Empty, error)
 	// Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
@@ -318,10 +318,10 @@ func (UnimplementedAutomationServiceServer) EvaluateAutomation(context.Context, 
 func (UnimplementedAutomationServiceServer) ReadAutomationHistory(context.Context, *ReadAutomationHistoryRequest) (*AutomationHistory, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAutomationHistory not implemented")
 }
-func (UnimplementedAutomationServiceServer) ReadAutomationDeliveries(context.Context, *ReadAutomationDeliveriesRequest) (*AutomationDeliveryList, error) {
+func (UnimplementedAutomationServiceServer) ReadAutomationDeliveries(context.Context, *ReadAutomationDeliveriesRequest) (*DestinationDeliveryList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAutomationDeliveries not implemented")
 }
-func (UnimplementedAutomationServiceServer) ReadAutomationDelivery(context.Context, *ReadAutomationDeliveryRequest) (*AutomationDelivery, error) {
+func (UnimplementedAutomationServiceServer) ReadAutomationDelivery(context.Context, *ReadAutomationDeliveryRequest) (*DestinationDelivery, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAutomationDelivery not implemented")
 }
 func (UnimplementedAutomationServiceServer) ValidateAutomationTemplate(context.Context, *ValidateAutomationTemplateRequest) (*emptypb.Empty, error) {

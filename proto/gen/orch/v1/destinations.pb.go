@@ -286,7 +286,11 @@ type Destination struct {
 	// Time at which finished deliveries were last examined for deletion, in microseconds.
 	Tidied int64 `protobuf:"varint,22,opt,name=tidied,proto3" json:"tidied,omitempty"`
 	// Time of the last request of a destination with a rate, in microseconds.
-	LastRequest   int64 `protobuf:"varint,23,opt,name=last_request,json=lastRequest,proto3" json:"last_request,omitempty"`
+	LastRequest int64 `protobuf:"varint,23,opt,name=last_request,json=lastRequest,proto3" json:"last_request,omitempty"`
+	// UUID of the block document whose calls and notifications it receives; null for destinations with subscriptions.
+	BlockDocumentId *string `protobuf:"bytes,24,opt,name=block_document_id,json=blockDocumentId,proto3,oneof" json:"block_document_id,omitempty"`
+	// Bound of the deliveries that wait.
+	Usage         *DestinationUsage `protobuf:"bytes,25,opt,name=usage,proto3,oneof" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -482,6 +486,84 @@ func (x *Destination) GetLastRequest() int64 {
 	return 0
 }
 
+func (x *Destination) GetBlockDocumentId() string {
+	if x != nil && x.BlockDocumentId != nil {
+		return *x.BlockDocumentId
+	}
+	return ""
+}
+
+func (x *Destination) GetUsage() *DestinationUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// DestinationUsage is an upper bound of deliveries that wait: those of the last measurement, and all that were admitted since.
+type DestinationUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of deliveries.
+	Count int64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// Length of the deliveries in bytes.
+	Bytes int64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Time of the last measurement, in microseconds.
+	Measured      int64 `protobuf:"varint,3,opt,name=measured,proto3" json:"measured,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DestinationUsage) Reset() {
+	*x = DestinationUsage{}
+	mi := &file_orch_v1_destinations_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DestinationUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DestinationUsage) ProtoMessage() {}
+
+func (x *DestinationUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_destinations_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DestinationUsage.ProtoReflect.Descriptor instead.
+func (*DestinationUsage) Descriptor() ([]byte, []int) {
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DestinationUsage) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *DestinationUsage) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *DestinationUsage) GetMeasured() int64 {
+	if x != nil {
+		return x.Measured
+	}
+	return 0
+}
+
 // DestinationCircuit counts consecutive failures; it is open while it has a probe.
 type DestinationCircuit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -499,7 +581,7 @@ type DestinationCircuit struct {
 
 func (x *DestinationCircuit) Reset() {
 	*x = DestinationCircuit{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[1]
+	mi := &file_orch_v1_destinations_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -511,7 +593,7 @@ func (x *DestinationCircuit) String() string {
 func (*DestinationCircuit) ProtoMessage() {}
 
 func (x *DestinationCircuit) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[1]
+	mi := &file_orch_v1_destinations_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -524,7 +606,7 @@ func (x *DestinationCircuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationCircuit.ProtoReflect.Descriptor instead.
 func (*DestinationCircuit) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{1}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *DestinationCircuit) GetFailures() int64 {
@@ -570,7 +652,7 @@ type DestinationSubscription struct {
 
 func (x *DestinationSubscription) Reset() {
 	*x = DestinationSubscription{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[2]
+	mi := &file_orch_v1_destinations_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +664,7 @@ func (x *DestinationSubscription) String() string {
 func (*DestinationSubscription) ProtoMessage() {}
 
 func (x *DestinationSubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[2]
+	mi := &file_orch_v1_destinations_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +677,7 @@ func (x *DestinationSubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationSubscription.ProtoReflect.Descriptor instead.
 func (*DestinationSubscription) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DestinationSubscription) GetEvents() []string {
@@ -638,7 +720,7 @@ type DestinationHealth struct {
 
 func (x *DestinationHealth) Reset() {
 	*x = DestinationHealth{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[3]
+	mi := &file_orch_v1_destinations_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +732,7 @@ func (x *DestinationHealth) String() string {
 func (*DestinationHealth) ProtoMessage() {}
 
 func (x *DestinationHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[3]
+	mi := &file_orch_v1_destinations_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +745,7 @@ func (x *DestinationHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationHealth.ProtoReflect.Descriptor instead.
 func (*DestinationHealth) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DestinationHealth) GetStatus() DestinationStatus {
@@ -730,7 +812,7 @@ type DestinationCreate struct {
 
 func (x *DestinationCreate) Reset() {
 	*x = DestinationCreate{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[4]
+	mi := &file_orch_v1_destinations_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +824,7 @@ func (x *DestinationCreate) String() string {
 func (*DestinationCreate) ProtoMessage() {}
 
 func (x *DestinationCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[4]
+	mi := &file_orch_v1_destinations_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +837,7 @@ func (x *DestinationCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationCreate.ProtoReflect.Descriptor instead.
 func (*DestinationCreate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DestinationCreate) GetName() string {
@@ -857,7 +939,7 @@ type DestinationUpdate struct {
 
 func (x *DestinationUpdate) Reset() {
 	*x = DestinationUpdate{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[5]
+	mi := &file_orch_v1_destinations_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +951,7 @@ func (x *DestinationUpdate) String() string {
 func (*DestinationUpdate) ProtoMessage() {}
 
 func (x *DestinationUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[5]
+	mi := &file_orch_v1_destinations_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +964,7 @@ func (x *DestinationUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationUpdate.ProtoReflect.Descriptor instead.
 func (*DestinationUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DestinationUpdate) GetName() string {
@@ -965,7 +1047,7 @@ type DestinationList struct {
 
 func (x *DestinationList) Reset() {
 	*x = DestinationList{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[6]
+	mi := &file_orch_v1_destinations_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1059,7 @@ func (x *DestinationList) String() string {
 func (*DestinationList) ProtoMessage() {}
 
 func (x *DestinationList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[6]
+	mi := &file_orch_v1_destinations_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1072,7 @@ func (x *DestinationList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationList.ProtoReflect.Descriptor instead.
 func (*DestinationList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DestinationList) GetDestinations() []*Destination {
@@ -1017,7 +1099,7 @@ type DestinationFilter struct {
 
 func (x *DestinationFilter) Reset() {
 	*x = DestinationFilter{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[7]
+	mi := &file_orch_v1_destinations_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1111,7 @@ func (x *DestinationFilter) String() string {
 func (*DestinationFilter) ProtoMessage() {}
 
 func (x *DestinationFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[7]
+	mi := &file_orch_v1_destinations_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1124,7 @@ func (x *DestinationFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationFilter.ProtoReflect.Descriptor instead.
 func (*DestinationFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DestinationFilter) GetOperator() Operator {
@@ -1092,7 +1174,7 @@ type DestinationQuery struct {
 
 func (x *DestinationQuery) Reset() {
 	*x = DestinationQuery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[8]
+	mi := &file_orch_v1_destinations_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1186,7 @@ func (x *DestinationQuery) String() string {
 func (*DestinationQuery) ProtoMessage() {}
 
 func (x *DestinationQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[8]
+	mi := &file_orch_v1_destinations_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1199,7 @@ func (x *DestinationQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationQuery.ProtoReflect.Descriptor instead.
 func (*DestinationQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DestinationQuery) GetDestinations() *DestinationFilter {
@@ -1166,7 +1248,7 @@ type DestinationCountQuery struct {
 
 func (x *DestinationCountQuery) Reset() {
 	*x = DestinationCountQuery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[9]
+	mi := &file_orch_v1_destinations_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1260,7 @@ func (x *DestinationCountQuery) String() string {
 func (*DestinationCountQuery) ProtoMessage() {}
 
 func (x *DestinationCountQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[9]
+	mi := &file_orch_v1_destinations_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1273,7 @@ func (x *DestinationCountQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationCountQuery.ProtoReflect.Descriptor instead.
 func (*DestinationCountQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DestinationCountQuery) GetDestinations() *DestinationFilter {
@@ -1201,14 +1283,15 @@ func (x *DestinationCountQuery) GetDestinations() *DestinationFilter {
 	return nil
 }
 
-// DestinationDelivery is an event on its way to a destination, and afterwards the log of its attempts.
+// DestinationDelivery is an event, or the call or notification of an automation, on its way to a destination, and afterwards the log of its
+// attempts.
 type DestinationDelivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the delivery; the webhook-id of all its attempts is msg_ and this UUID.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// UUID of the destination.
 	DestinationId string `protobuf:"bytes,2,opt,name=destination_id,json=destinationId,proto3" json:"destination_id,omitempty"`
-	// UUID of the event.
+	// UUID of the event; of an automation the event of its firing.
 	EventId string `protobuf:"bytes,3,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// Name of the event.
 	Event string `protobuf:"bytes,4,opt,name=event,proto3" json:"event,omitempty"`
@@ -1224,7 +1307,7 @@ type DestinationDelivery struct {
 	NextAttempt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=next_attempt,json=nextAttempt,proto3,oneof" json:"next_attempt,omitempty"`
 	// Time at which the delivery was delivered or failed, in UTC; null while it is pending.
 	Finished *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=finished,proto3,oneof" json:"finished,omitempty"`
-	// Why the last attempt failed: address, connection, timeout, status, template, gone or size; null for none.
+	// Why the last attempt failed: address, connection, timeout, status, template, block, gone or size; null for none.
 	Reason *string `protobuf:"bytes,11,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// Error of the last attempt; null for none.
 	Error *string `protobuf:"bytes,12,opt,name=error,proto3,oneof" json:"error,omitempty"`
@@ -1232,7 +1315,7 @@ type DestinationDelivery struct {
 	Address string `protobuf:"bytes,13,opt,name=address,proto3" json:"address,omitempty"`
 	// Headers of the last attempt by lower-case name, without credentials.
 	Headers map[string]string `protobuf:"bytes,14,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Body of the delivery; empty before the first attempt.
+	// Body of the delivery, or text of the notification; of an event empty before the first attempt.
 	Body string `protobuf:"bytes,15,opt,name=body,proto3" json:"body,omitempty"`
 	// The last attempts, at most 20, in their order.
 	Log []*DestinationAttempt `protobuf:"bytes,16,rep,name=log,proto3" json:"log,omitempty"`
@@ -1246,13 +1329,26 @@ type DestinationDelivery struct {
 	WaitingBytes *int64 `protobuf:"varint,20,opt,name=waiting_bytes,json=waitingBytes,proto3,oneof" json:"waiting_bytes,omitempty"`
 	// Length of the delivery in bytes, once it is finished.
 	FinishedBytes *int64 `protobuf:"varint,21,opt,name=finished_bytes,json=finishedBytes,proto3,oneof" json:"finished_bytes,omitempty"`
+	// UUID of the automation that calls or notifies; null for an event of a subscription.
+	AutomationId *string `protobuf:"bytes,22,opt,name=automation_id,json=automationId,proto3,oneof" json:"automation_id,omitempty"`
+	// HTTP method of the last attempt; empty before the first one.
+	Method string `protobuf:"bytes,23,opt,name=method,proto3" json:"method,omitempty"`
+	// UUID of the action run that the delivery executes.
+	ActionRunId *string `protobuf:"bytes,24,opt,name=action_run_id,json=actionRunId,proto3,oneof" json:"action_run_id,omitempty"`
+	// Subject of a notification.
+	Subject string `protobuf:"bytes,25,opt,name=subject,proto3" json:"subject,omitempty"`
+	// Position of the delivery among those of the action, from 0, and their number.
+	Part  int32 `protobuf:"varint,26,opt,name=part,proto3" json:"part,omitempty"`
+	Parts int32 `protobuf:"varint,27,opt,name=parts,proto3" json:"parts,omitempty"`
+	// W3C trace context of the event or action.
+	Traceparent   string `protobuf:"bytes,28,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DestinationDelivery) Reset() {
 	*x = DestinationDelivery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[10]
+	mi := &file_orch_v1_destinations_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1360,7 @@ func (x *DestinationDelivery) String() string {
 func (*DestinationDelivery) ProtoMessage() {}
 
 func (x *DestinationDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[10]
+	mi := &file_orch_v1_destinations_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1373,7 @@ func (x *DestinationDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDelivery.ProtoReflect.Descriptor instead.
 func (*DestinationDelivery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DestinationDelivery) GetId() string {
@@ -1427,6 +1523,55 @@ func (x *DestinationDelivery) GetFinishedBytes() int64 {
 	return 0
 }
 
+func (x *DestinationDelivery) GetAutomationId() string {
+	if x != nil && x.AutomationId != nil {
+		return *x.AutomationId
+	}
+	return ""
+}
+
+func (x *DestinationDelivery) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *DestinationDelivery) GetActionRunId() string {
+	if x != nil && x.ActionRunId != nil {
+		return *x.ActionRunId
+	}
+	return ""
+}
+
+func (x *DestinationDelivery) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *DestinationDelivery) GetPart() int32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *DestinationDelivery) GetParts() int32 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
+func (x *DestinationDelivery) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
 // DestinationAttempt is one attempt of a delivery.
 type DestinationAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1450,7 +1595,7 @@ type DestinationAttempt struct {
 
 func (x *DestinationAttempt) Reset() {
 	*x = DestinationAttempt{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[11]
+	mi := &file_orch_v1_destinations_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1607,7 @@ func (x *DestinationAttempt) String() string {
 func (*DestinationAttempt) ProtoMessage() {}
 
 func (x *DestinationAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[11]
+	mi := &file_orch_v1_destinations_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1620,7 @@ func (x *DestinationAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationAttempt.ProtoReflect.Descriptor instead.
 func (*DestinationAttempt) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DestinationAttempt) GetAttempted() *timestamppb.Timestamp {
@@ -1537,7 +1682,7 @@ type DestinationDeliveryList struct {
 
 func (x *DestinationDeliveryList) Reset() {
 	*x = DestinationDeliveryList{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[12]
+	mi := &file_orch_v1_destinations_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1694,7 @@ func (x *DestinationDeliveryList) String() string {
 func (*DestinationDeliveryList) ProtoMessage() {}
 
 func (x *DestinationDeliveryList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[12]
+	mi := &file_orch_v1_destinations_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1707,7 @@ func (x *DestinationDeliveryList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryList.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DestinationDeliveryList) GetDeliveries() []*DestinationDelivery {
@@ -1582,7 +1727,7 @@ type DestinationDeliveryStateList struct {
 
 func (x *DestinationDeliveryStateList) Reset() {
 	*x = DestinationDeliveryStateList{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[13]
+	mi := &file_orch_v1_destinations_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1739,7 @@ func (x *DestinationDeliveryStateList) String() string {
 func (*DestinationDeliveryStateList) ProtoMessage() {}
 
 func (x *DestinationDeliveryStateList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[13]
+	mi := &file_orch_v1_destinations_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1752,7 @@ func (x *DestinationDeliveryStateList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryStateList.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryStateList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DestinationDeliveryStateList) GetValues() []DestinationDeliveryState {
@@ -1628,7 +1773,7 @@ type DestinationDeliveryStateFilter struct {
 
 func (x *DestinationDeliveryStateFilter) Reset() {
 	*x = DestinationDeliveryStateFilter{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[14]
+	mi := &file_orch_v1_destinations_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1785,7 @@ func (x *DestinationDeliveryStateFilter) String() string {
 func (*DestinationDeliveryStateFilter) ProtoMessage() {}
 
 func (x *DestinationDeliveryStateFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[14]
+	mi := &file_orch_v1_destinations_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1798,7 @@ func (x *DestinationDeliveryStateFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryStateFilter.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryStateFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DestinationDeliveryStateFilter) GetAny_() *DestinationDeliveryStateList {
@@ -1679,13 +1824,15 @@ type DestinationDeliveryFilter struct {
 	// Selects by the reason of the last failure.
 	Reason        *AnyStringFilter `protobuf:"bytes,6,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	DestinationId *UuidFilter      `protobuf:"bytes,7,opt,name=destination_id,json=destinationId,proto3,oneof" json:"destination_id,omitempty"`
+	// Selects by the UUID of the automation that calls or notifies.
+	AutomationId  *UuidFilter `protobuf:"bytes,8,opt,name=automation_id,json=automationId,proto3,oneof" json:"automation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DestinationDeliveryFilter) Reset() {
 	*x = DestinationDeliveryFilter{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[15]
+	mi := &file_orch_v1_destinations_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +1844,7 @@ func (x *DestinationDeliveryFilter) String() string {
 func (*DestinationDeliveryFilter) ProtoMessage() {}
 
 func (x *DestinationDeliveryFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[15]
+	mi := &file_orch_v1_destinations_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +1857,7 @@ func (x *DestinationDeliveryFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryFilter.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DestinationDeliveryFilter) GetId() *UuidFilter {
@@ -1762,6 +1909,13 @@ func (x *DestinationDeliveryFilter) GetDestinationId() *UuidFilter {
 	return nil
 }
 
+func (x *DestinationDeliveryFilter) GetAutomationId() *UuidFilter {
+	if x != nil {
+		return x.AutomationId
+	}
+	return nil
+}
+
 // DestinationDeliveryQuery selects, orders and paginates deliveries.
 type DestinationDeliveryQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1781,7 +1935,7 @@ type DestinationDeliveryQuery struct {
 
 func (x *DestinationDeliveryQuery) Reset() {
 	*x = DestinationDeliveryQuery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[16]
+	mi := &file_orch_v1_destinations_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +1947,7 @@ func (x *DestinationDeliveryQuery) String() string {
 func (*DestinationDeliveryQuery) ProtoMessage() {}
 
 func (x *DestinationDeliveryQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[16]
+	mi := &file_orch_v1_destinations_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +1960,7 @@ func (x *DestinationDeliveryQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryQuery.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DestinationDeliveryQuery) GetDestinationDeliveries() *DestinationDeliveryFilter {
@@ -1857,7 +2011,7 @@ type DestinationResendQuery struct {
 
 func (x *DestinationResendQuery) Reset() {
 	*x = DestinationResendQuery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[17]
+	mi := &file_orch_v1_destinations_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +2023,7 @@ func (x *DestinationResendQuery) String() string {
 func (*DestinationResendQuery) ProtoMessage() {}
 
 func (x *DestinationResendQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[17]
+	mi := &file_orch_v1_destinations_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +2036,7 @@ func (x *DestinationResendQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationResendQuery.ProtoReflect.Descriptor instead.
 func (*DestinationResendQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DestinationResendQuery) GetDestinationDeliveries() *DestinationDeliveryFilter {
@@ -1910,7 +2064,7 @@ type DestinationResend struct {
 
 func (x *DestinationResend) Reset() {
 	*x = DestinationResend{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[18]
+	mi := &file_orch_v1_destinations_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2076,7 @@ func (x *DestinationResend) String() string {
 func (*DestinationResend) ProtoMessage() {}
 
 func (x *DestinationResend) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[18]
+	mi := &file_orch_v1_destinations_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +2089,7 @@ func (x *DestinationResend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationResend.ProtoReflect.Descriptor instead.
 func (*DestinationResend) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DestinationResend) GetResent() int64 {
@@ -1954,7 +2108,7 @@ type CreateDestinationRequest struct {
 
 func (x *CreateDestinationRequest) Reset() {
 	*x = CreateDestinationRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[19]
+	mi := &file_orch_v1_destinations_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2120,7 @@ func (x *CreateDestinationRequest) String() string {
 func (*CreateDestinationRequest) ProtoMessage() {}
 
 func (x *CreateDestinationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[19]
+	mi := &file_orch_v1_destinations_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2133,7 @@ func (x *CreateDestinationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDestinationRequest.ProtoReflect.Descriptor instead.
 func (*CreateDestinationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateDestinationRequest) GetDestination() *DestinationCreate {
@@ -1998,7 +2152,7 @@ type ReadDestinationsRequest struct {
 
 func (x *ReadDestinationsRequest) Reset() {
 	*x = ReadDestinationsRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[20]
+	mi := &file_orch_v1_destinations_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2164,7 @@ func (x *ReadDestinationsRequest) String() string {
 func (*ReadDestinationsRequest) ProtoMessage() {}
 
 func (x *ReadDestinationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[20]
+	mi := &file_orch_v1_destinations_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2177,7 @@ func (x *ReadDestinationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDestinationsRequest.ProtoReflect.Descriptor instead.
 func (*ReadDestinationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReadDestinationsRequest) GetQuery() *DestinationQuery {
@@ -2042,7 +2196,7 @@ type CountDestinationsRequest struct {
 
 func (x *CountDestinationsRequest) Reset() {
 	*x = CountDestinationsRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[21]
+	mi := &file_orch_v1_destinations_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2208,7 @@ func (x *CountDestinationsRequest) String() string {
 func (*CountDestinationsRequest) ProtoMessage() {}
 
 func (x *CountDestinationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[21]
+	mi := &file_orch_v1_destinations_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2221,7 @@ func (x *CountDestinationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDestinationsRequest.ProtoReflect.Descriptor instead.
 func (*CountDestinationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{21}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CountDestinationsRequest) GetQuery() *DestinationCountQuery {
@@ -2087,7 +2241,7 @@ type ReadDestinationRequest struct {
 
 func (x *ReadDestinationRequest) Reset() {
 	*x = ReadDestinationRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[22]
+	mi := &file_orch_v1_destinations_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2253,7 @@ func (x *ReadDestinationRequest) String() string {
 func (*ReadDestinationRequest) ProtoMessage() {}
 
 func (x *ReadDestinationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[22]
+	mi := &file_orch_v1_destinations_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2266,7 @@ func (x *ReadDestinationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDestinationRequest.ProtoReflect.Descriptor instead.
 func (*ReadDestinationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{22}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReadDestinationRequest) GetId() string {
@@ -2134,7 +2288,7 @@ type UpdateDestinationRequest struct {
 
 func (x *UpdateDestinationRequest) Reset() {
 	*x = UpdateDestinationRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[23]
+	mi := &file_orch_v1_destinations_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2300,7 @@ func (x *UpdateDestinationRequest) String() string {
 func (*UpdateDestinationRequest) ProtoMessage() {}
 
 func (x *UpdateDestinationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[23]
+	mi := &file_orch_v1_destinations_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2313,7 @@ func (x *UpdateDestinationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateDestinationRequest.ProtoReflect.Descriptor instead.
 func (*UpdateDestinationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UpdateDestinationRequest) GetId() string {
@@ -2193,7 +2347,7 @@ type DeleteDestinationRequest struct {
 
 func (x *DeleteDestinationRequest) Reset() {
 	*x = DeleteDestinationRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[24]
+	mi := &file_orch_v1_destinations_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2359,7 @@ func (x *DeleteDestinationRequest) String() string {
 func (*DeleteDestinationRequest) ProtoMessage() {}
 
 func (x *DeleteDestinationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[24]
+	mi := &file_orch_v1_destinations_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2372,7 @@ func (x *DeleteDestinationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDestinationRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDestinationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeleteDestinationRequest) GetId() string {
@@ -2239,7 +2393,7 @@ type ReadDestinationDeliveriesRequest struct {
 
 func (x *ReadDestinationDeliveriesRequest) Reset() {
 	*x = ReadDestinationDeliveriesRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[25]
+	mi := &file_orch_v1_destinations_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2405,7 @@ func (x *ReadDestinationDeliveriesRequest) String() string {
 func (*ReadDestinationDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDestinationDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[25]
+	mi := &file_orch_v1_destinations_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2418,7 @@ func (x *ReadDestinationDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDestinationDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDestinationDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReadDestinationDeliveriesRequest) GetId() string {
@@ -2293,7 +2447,7 @@ type ReadDestinationDeliveryRequest struct {
 
 func (x *ReadDestinationDeliveryRequest) Reset() {
 	*x = ReadDestinationDeliveryRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[26]
+	mi := &file_orch_v1_destinations_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2459,7 @@ func (x *ReadDestinationDeliveryRequest) String() string {
 func (*ReadDestinationDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDestinationDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[26]
+	mi := &file_orch_v1_destinations_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2472,7 @@ func (x *ReadDestinationDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDestinationDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDestinationDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadDestinationDeliveryRequest) GetId() string {
@@ -2346,7 +2500,7 @@ type ResendDestinationDeliveriesRequest struct {
 
 func (x *ResendDestinationDeliveriesRequest) Reset() {
 	*x = ResendDestinationDeliveriesRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[27]
+	mi := &file_orch_v1_destinations_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2512,7 @@ func (x *ResendDestinationDeliveriesRequest) String() string {
 func (*ResendDestinationDeliveriesRequest) ProtoMessage() {}
 
 func (x *ResendDestinationDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[27]
+	mi := &file_orch_v1_destinations_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2525,7 @@ func (x *ResendDestinationDeliveriesRequest) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use ResendDestinationDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ResendDestinationDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ResendDestinationDeliveriesRequest) GetId() string {
@@ -2392,7 +2546,7 @@ var File_orch_v1_destinations_proto protoreflect.FileDescriptor
 
 const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\n" +
-	"\x1aorch/v1/destinations.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x14orch/v1/events.proto\x1a\x12orch/v1/rest.proto\"\xab\b\n" +
+	"\x1aorch/v1/destinations.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x14orch/v1/events.proto\x1a\x12orch/v1/rest.proto\"\xc3\t\n" +
 	"\vDestination\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2419,7 +2573,9 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\bsequence\x18\x14 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\bsequence\x12C\n" +
 	"\acircuit\x18\x15 \x01(\v2\x1b.orch.v1.DestinationCircuitB\a\xca\xf3\x18\x03\x80\x01\x01H\x06R\acircuit\x88\x01\x01\x12\x1f\n" +
 	"\x06tidied\x18\x16 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\x06tidied\x12*\n" +
-	"\flast_request\x18\x17 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\vlastRequestB\n" +
+	"\flast_request\x18\x17 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\vlastRequest\x127\n" +
+	"\x11block_document_id\x18\x18 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\aR\x0fblockDocumentId\x88\x01\x01\x12=\n" +
+	"\x05usage\x18\x19 \x01(\v2\x19.orch.v1.DestinationUsageB\a\xca\xf3\x18\x03\x80\x01\x01H\bR\x05usage\x88\x01\x01B\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -2429,7 +2585,13 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\x0e_sealed_secretB\x06\n" +
 	"\x04_dueB\n" +
 	"\n" +
-	"\b_circuit\"\xdf\x01\n" +
+	"\b_circuitB\x14\n" +
+	"\x12_block_document_idB\b\n" +
+	"\x06_usage\"Z\n" +
+	"\x10DestinationUsage\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x03R\x05count\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x1a\n" +
+	"\bmeasured\x18\x03 \x01(\x03R\bmeasured\"\xdf\x01\n" +
 	"\x12DestinationCircuit\x12\x1a\n" +
 	"\bfailures\x18\x01 \x01(\x03R\bfailures\x125\n" +
 	"\x05probe\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x05probe\x88\x01\x01\x12D\n" +
@@ -2515,7 +2677,7 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\r_destinations\"m\n" +
 	"\x15DestinationCountQuery\x12C\n" +
 	"\fdestinations\x18\x01 \x01(\v2\x1a.orch.v1.DestinationFilterH\x00R\fdestinations\x88\x01\x01B\x0f\n" +
-	"\r_destinations\"\x8a\t\n" +
+	"\r_destinations\"\xb6\v\n" +
 	"\x13DestinationDelivery\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12/\n" +
 	"\x0edestination_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\rdestinationId\x12#\n" +
@@ -2538,7 +2700,15 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\bsequence\x18\x12 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\bsequence\x12\x1e\n" +
 	"\x03key\x18\x13 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x06R\x03key\x88\x01\x01\x121\n" +
 	"\rwaiting_bytes\x18\x14 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\aR\fwaitingBytes\x88\x01\x01\x123\n" +
-	"\x0efinished_bytes\x18\x15 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\bR\rfinishedBytes\x88\x01\x01\x1a:\n" +
+	"\x0efinished_bytes\x18\x15 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\bR\rfinishedBytes\x88\x01\x01\x120\n" +
+	"\rautomation_id\x18\x16 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\tR\fautomationId\x88\x01\x01\x12\x16\n" +
+	"\x06method\x18\x17 \x01(\tR\x06method\x122\n" +
+	"\raction_run_id\x18\x18 \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\n" +
+	"R\vactionRunId\x88\x01\x01\x12!\n" +
+	"\asubject\x18\x19 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\asubject\x12\x1b\n" +
+	"\x04part\x18\x1a \x01(\x05B\a\xca\xf3\x18\x03\x80\x01\x01R\x04part\x12\x1d\n" +
+	"\x05parts\x18\x1b \x01(\x05B\a\xca\xf3\x18\x03\x80\x01\x01R\x05parts\x12)\n" +
+	"\vtraceparent\x18\x1c \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\vtraceparent\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x10\n" +
@@ -2550,7 +2720,9 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\a_sourceB\x06\n" +
 	"\x04_keyB\x10\n" +
 	"\x0e_waiting_bytesB\x11\n" +
-	"\x0f_finished_bytes\"\xac\x03\n" +
+	"\x0f_finished_bytesB\x10\n" +
+	"\x0e_automation_idB\x10\n" +
+	"\x0e_action_run_id\"\xac\x03\n" +
 	"\x12DestinationAttempt\x128\n" +
 	"\tattempted\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tattempted\x12\x18\n" +
 	"\alatency\x18\x02 \x01(\x01R\alatency\x12\x1b\n" +
@@ -2573,7 +2745,7 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\x06values\x18\x01 \x03(\x0e2!.orch.v1.DestinationDeliveryStateB\a\xca\xf3\x18\x03X\x90NR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"p\n" +
 	"\x1eDestinationDeliveryStateFilter\x12=\n" +
 	"\x04any_\x18\x01 \x01(\v2%.orch.v1.DestinationDeliveryStateListH\x00R\x03any\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
-	"\x05_any_\"\xc9\x05\n" +
+	"\x05_any_\"\xc8\x06\n" +
 	"\x19DestinationDeliveryFilter\x12R\n" +
 	"\x02id\x18\x01 \x01(\v2\x13.orch.v1.UuidFilterB(\xca\xf3\x18$\xa2\x01\x1bDestinationDeliveryFilterId\xb2\x01\x03_idH\x00R\x02id\x88\x01\x01\x12B\n" +
 	"\x05state\x18\x02 \x01(\v2'.orch.v1.DestinationDeliveryStateFilterH\x01R\x05state\x88\x01\x01\x12Z\n" +
@@ -2581,14 +2753,16 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\bevent_id\x18\x04 \x01(\v2\x13.orch.v1.UuidFilterB'\xca\xf3\x18#\xa2\x01 DestinationDeliveryFilterEventIdH\x03R\aeventId\x88\x01\x01\x12X\n" +
 	"\x06queued\x18\x05 \x01(\v2\x13.orch.v1.TimeFilterB&\xca\xf3\x18\"\xa2\x01\x1fDestinationDeliveryFilterQueuedH\x04R\x06queued\x88\x01\x01\x12]\n" +
 	"\x06reason\x18\x06 \x01(\v2\x18.orch.v1.AnyStringFilterB&\xca\xf3\x18\"\xa2\x01\x1fDestinationDeliveryFilterReasonH\x05R\x06reason\x88\x01\x01\x12H\n" +
-	"\x0edestination_id\x18\a \x01(\v2\x13.orch.v1.UuidFilterB\a\xca\xf3\x18\x03\x80\x01\x01H\x06R\rdestinationId\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x05\n" +
+	"\x0edestination_id\x18\a \x01(\v2\x13.orch.v1.UuidFilterB\a\xca\xf3\x18\x03\x80\x01\x01H\x06R\rdestinationId\x88\x01\x01\x12k\n" +
+	"\rautomation_id\x18\b \x01(\v2\x13.orch.v1.UuidFilterB,\xca\xf3\x18(\xa2\x01%DestinationDeliveryFilterAutomationIdH\aR\fautomationId\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x05\n" +
 	"\x03_idB\b\n" +
 	"\x06_stateB\b\n" +
 	"\x06_eventB\v\n" +
 	"\t_event_idB\t\n" +
 	"\a_queuedB\t\n" +
 	"\a_reasonB\x11\n" +
-	"\x0f_destination_id\"\xdc\x02\n" +
+	"\x0f_destination_idB\x10\n" +
+	"\x0e_automation_id\"\xdc\x02\n" +
 	"\x18DestinationDeliveryQuery\x12^\n" +
 	"\x16destination_deliveries\x18\x01 \x01(\v2\".orch.v1.DestinationDeliveryFilterH\x00R\x15destinationDeliveries\x88\x01\x01\x12I\n" +
 	"\x04sort\x18\x02 \x01(\x0e2 .orch.v1.DestinationDeliverySortB\x13\xca\xf3\x18\x0f\"\r\"QUEUED_DESC\"R\x04sort\x12(\n" +
@@ -2674,135 +2848,138 @@ func file_orch_v1_destinations_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_destinations_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_orch_v1_destinations_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_orch_v1_destinations_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_orch_v1_destinations_proto_goTypes = []any{
 	(DestinationStatus)(0),                     // 0: orch.v1.DestinationStatus
 	(DestinationSort)(0),                       // 1: orch.v1.DestinationSort
 	(DestinationDeliveryState)(0),              // 2: orch.v1.DestinationDeliveryState
 	(DestinationDeliverySort)(0),               // 3: orch.v1.DestinationDeliverySort
 	(*Destination)(nil),                        // 4: orch.v1.Destination
-	(*DestinationCircuit)(nil),                 // 5: orch.v1.DestinationCircuit
-	(*DestinationSubscription)(nil),            // 6: orch.v1.DestinationSubscription
-	(*DestinationHealth)(nil),                  // 7: orch.v1.DestinationHealth
-	(*DestinationCreate)(nil),                  // 8: orch.v1.DestinationCreate
-	(*DestinationUpdate)(nil),                  // 9: orch.v1.DestinationUpdate
-	(*DestinationList)(nil),                    // 10: orch.v1.DestinationList
-	(*DestinationFilter)(nil),                  // 11: orch.v1.DestinationFilter
-	(*DestinationQuery)(nil),                   // 12: orch.v1.DestinationQuery
-	(*DestinationCountQuery)(nil),              // 13: orch.v1.DestinationCountQuery
-	(*DestinationDelivery)(nil),                // 14: orch.v1.DestinationDelivery
-	(*DestinationAttempt)(nil),                 // 15: orch.v1.DestinationAttempt
-	(*DestinationDeliveryList)(nil),            // 16: orch.v1.DestinationDeliveryList
-	(*DestinationDeliveryStateList)(nil),       // 17: orch.v1.DestinationDeliveryStateList
-	(*DestinationDeliveryStateFilter)(nil),     // 18: orch.v1.DestinationDeliveryStateFilter
-	(*DestinationDeliveryFilter)(nil),          // 19: orch.v1.DestinationDeliveryFilter
-	(*DestinationDeliveryQuery)(nil),           // 20: orch.v1.DestinationDeliveryQuery
-	(*DestinationResendQuery)(nil),             // 21: orch.v1.DestinationResendQuery
-	(*DestinationResend)(nil),                  // 22: orch.v1.DestinationResend
-	(*CreateDestinationRequest)(nil),           // 23: orch.v1.CreateDestinationRequest
-	(*ReadDestinationsRequest)(nil),            // 24: orch.v1.ReadDestinationsRequest
-	(*CountDestinationsRequest)(nil),           // 25: orch.v1.CountDestinationsRequest
-	(*ReadDestinationRequest)(nil),             // 26: orch.v1.ReadDestinationRequest
-	(*UpdateDestinationRequest)(nil),           // 27: orch.v1.UpdateDestinationRequest
-	(*DeleteDestinationRequest)(nil),           // 28: orch.v1.DeleteDestinationRequest
-	(*ReadDestinationDeliveriesRequest)(nil),   // 29: orch.v1.ReadDestinationDeliveriesRequest
-	(*ReadDestinationDeliveryRequest)(nil),     // 30: orch.v1.ReadDestinationDeliveryRequest
-	(*ResendDestinationDeliveriesRequest)(nil), // 31: orch.v1.ResendDestinationDeliveriesRequest
-	nil,                           // 32: orch.v1.DestinationCreate.HeadersEntry
-	nil,                           // 33: orch.v1.DestinationUpdate.HeadersEntry
-	nil,                           // 34: orch.v1.DestinationDelivery.HeadersEntry
-	nil,                           // 35: orch.v1.DestinationAttempt.ResponseHeadersEntry
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
-	(Operator)(0),                 // 37: orch.v1.Operator
-	(*UuidFilter)(nil),            // 38: orch.v1.UuidFilter
-	(*NameFilter)(nil),            // 39: orch.v1.NameFilter
-	(*BoolFilter)(nil),            // 40: orch.v1.BoolFilter
-	(*PageLimit)(nil),             // 41: orch.v1.PageLimit
-	(*ReceivedEvent)(nil),         // 42: orch.v1.ReceivedEvent
-	(*AnyStringFilter)(nil),       // 43: orch.v1.AnyStringFilter
-	(*TimeFilter)(nil),            // 44: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil), // 45: google.protobuf.FieldMask
-	(*CountResponse)(nil),         // 46: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),         // 47: google.protobuf.Empty
+	(*DestinationUsage)(nil),                   // 5: orch.v1.DestinationUsage
+	(*DestinationCircuit)(nil),                 // 6: orch.v1.DestinationCircuit
+	(*DestinationSubscription)(nil),            // 7: orch.v1.DestinationSubscription
+	(*DestinationHealth)(nil),                  // 8: orch.v1.DestinationHealth
+	(*DestinationCreate)(nil),                  // 9: orch.v1.DestinationCreate
+	(*DestinationUpdate)(nil),                  // 10: orch.v1.DestinationUpdate
+	(*DestinationList)(nil),                    // 11: orch.v1.DestinationList
+	(*DestinationFilter)(nil),                  // 12: orch.v1.DestinationFilter
+	(*DestinationQuery)(nil),                   // 13: orch.v1.DestinationQuery
+	(*DestinationCountQuery)(nil),              // 14: orch.v1.DestinationCountQuery
+	(*DestinationDelivery)(nil),                // 15: orch.v1.DestinationDelivery
+	(*DestinationAttempt)(nil),                 // 16: orch.v1.DestinationAttempt
+	(*DestinationDeliveryList)(nil),            // 17: orch.v1.DestinationDeliveryList
+	(*DestinationDeliveryStateList)(nil),       // 18: orch.v1.DestinationDeliveryStateList
+	(*DestinationDeliveryStateFilter)(nil),     // 19: orch.v1.DestinationDeliveryStateFilter
+	(*DestinationDeliveryFilter)(nil),          // 20: orch.v1.DestinationDeliveryFilter
+	(*DestinationDeliveryQuery)(nil),           // 21: orch.v1.DestinationDeliveryQuery
+	(*DestinationResendQuery)(nil),             // 22: orch.v1.DestinationResendQuery
+	(*DestinationResend)(nil),                  // 23: orch.v1.DestinationResend
+	(*CreateDestinationRequest)(nil),           // 24: orch.v1.CreateDestinationRequest
+	(*ReadDestinationsRequest)(nil),            // 25: orch.v1.ReadDestinationsRequest
+	(*CountDestinationsRequest)(nil),           // 26: orch.v1.CountDestinationsRequest
+	(*ReadDestinationRequest)(nil),             // 27: orch.v1.ReadDestinationRequest
+	(*UpdateDestinationRequest)(nil),           // 28: orch.v1.UpdateDestinationRequest
+	(*DeleteDestinationRequest)(nil),           // 29: orch.v1.DeleteDestinationRequest
+	(*ReadDestinationDeliveriesRequest)(nil),   // 30: orch.v1.ReadDestinationDeliveriesRequest
+	(*ReadDestinationDeliveryRequest)(nil),     // 31: orch.v1.ReadDestinationDeliveryRequest
+	(*ResendDestinationDeliveriesRequest)(nil), // 32: orch.v1.ResendDestinationDeliveriesRequest
+	nil,                           // 33: orch.v1.DestinationCreate.HeadersEntry
+	nil,                           // 34: orch.v1.DestinationUpdate.HeadersEntry
+	nil,                           // 35: orch.v1.DestinationDelivery.HeadersEntry
+	nil,                           // 36: orch.v1.DestinationAttempt.ResponseHeadersEntry
+	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
+	(Operator)(0),                 // 38: orch.v1.Operator
+	(*UuidFilter)(nil),            // 39: orch.v1.UuidFilter
+	(*NameFilter)(nil),            // 40: orch.v1.NameFilter
+	(*BoolFilter)(nil),            // 41: orch.v1.BoolFilter
+	(*PageLimit)(nil),             // 42: orch.v1.PageLimit
+	(*ReceivedEvent)(nil),         // 43: orch.v1.ReceivedEvent
+	(*AnyStringFilter)(nil),       // 44: orch.v1.AnyStringFilter
+	(*TimeFilter)(nil),            // 45: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil), // 46: google.protobuf.FieldMask
+	(*CountResponse)(nil),         // 47: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),         // 48: google.protobuf.Empty
 }
 var file_orch_v1_destinations_proto_depIdxs = []int32{
-	36, // 0: orch.v1.Destination.created:type_name -> google.protobuf.Timestamp
-	36, // 1: orch.v1.Destination.updated:type_name -> google.protobuf.Timestamp
-	6,  // 2: orch.v1.Destination.subscriptions:type_name -> orch.v1.DestinationSubscription
-	7,  // 3: orch.v1.Destination.health:type_name -> orch.v1.DestinationHealth
-	5,  // 4: orch.v1.Destination.circuit:type_name -> orch.v1.DestinationCircuit
-	36, // 5: orch.v1.DestinationCircuit.probe:type_name -> google.protobuf.Timestamp
-	36, // 6: orch.v1.DestinationCircuit.failing_since:type_name -> google.protobuf.Timestamp
-	0,  // 7: orch.v1.DestinationHealth.status:type_name -> orch.v1.DestinationStatus
-	36, // 8: orch.v1.DestinationHealth.since:type_name -> google.protobuf.Timestamp
-	36, // 9: orch.v1.DestinationHealth.next_probe:type_name -> google.protobuf.Timestamp
-	32, // 10: orch.v1.DestinationCreate.headers:type_name -> orch.v1.DestinationCreate.HeadersEntry
-	6,  // 11: orch.v1.DestinationCreate.subscriptions:type_name -> orch.v1.DestinationSubscription
-	33, // 12: orch.v1.DestinationUpdate.headers:type_name -> orch.v1.DestinationUpdate.HeadersEntry
-	6,  // 13: orch.v1.DestinationUpdate.subscriptions:type_name -> orch.v1.DestinationSubscription
-	4,  // 14: orch.v1.DestinationList.destinations:type_name -> orch.v1.Destination
-	37, // 15: orch.v1.DestinationFilter.operator:type_name -> orch.v1.Operator
-	38, // 16: orch.v1.DestinationFilter.id:type_name -> orch.v1.UuidFilter
-	39, // 17: orch.v1.DestinationFilter.name:type_name -> orch.v1.NameFilter
-	40, // 18: orch.v1.DestinationFilter.enabled:type_name -> orch.v1.BoolFilter
-	11, // 19: orch.v1.DestinationQuery.destinations:type_name -> orch.v1.DestinationFilter
-	1,  // 20: orch.v1.DestinationQuery.sort:type_name -> orch.v1.DestinationSort
-	41, // 21: orch.v1.DestinationQuery.limit:type_name -> orch.v1.PageLimit
-	11, // 22: orch.v1.DestinationCountQuery.destinations:type_name -> orch.v1.DestinationFilter
-	36, // 23: orch.v1.DestinationDelivery.queued:type_name -> google.protobuf.Timestamp
-	2,  // 24: orch.v1.DestinationDelivery.state:type_name -> orch.v1.DestinationDeliveryState
-	36, // 25: orch.v1.DestinationDelivery.first_attempt:type_name -> google.protobuf.Timestamp
-	36, // 26: orch.v1.DestinationDelivery.next_attempt:type_name -> google.protobuf.Timestamp
-	36, // 27: orch.v1.DestinationDelivery.finished:type_name -> google.protobuf.Timestamp
-	34, // 28: orch.v1.DestinationDelivery.headers:type_name -> orch.v1.DestinationDelivery.HeadersEntry
-	15, // 29: orch.v1.DestinationDelivery.log:type_name -> orch.v1.DestinationAttempt
-	42, // 30: orch.v1.DestinationDelivery.source:type_name -> orch.v1.ReceivedEvent
-	36, // 31: orch.v1.DestinationAttempt.attempted:type_name -> google.protobuf.Timestamp
-	35, // 32: orch.v1.DestinationAttempt.response_headers:type_name -> orch.v1.DestinationAttempt.ResponseHeadersEntry
-	14, // 33: orch.v1.DestinationDeliveryList.deliveries:type_name -> orch.v1.DestinationDelivery
-	2,  // 34: orch.v1.DestinationDeliveryStateList.values:type_name -> orch.v1.DestinationDeliveryState
-	17, // 35: orch.v1.DestinationDeliveryStateFilter.any_:type_name -> orch.v1.DestinationDeliveryStateList
-	38, // 36: orch.v1.DestinationDeliveryFilter.id:type_name -> orch.v1.UuidFilter
-	18, // 37: orch.v1.DestinationDeliveryFilter.state:type_name -> orch.v1.DestinationDeliveryStateFilter
-	43, // 38: orch.v1.DestinationDeliveryFilter.event:type_name -> orch.v1.AnyStringFilter
-	38, // 39: orch.v1.DestinationDeliveryFilter.event_id:type_name -> orch.v1.UuidFilter
-	44, // 40: orch.v1.DestinationDeliveryFilter.queued:type_name -> orch.v1.TimeFilter
-	43, // 41: orch.v1.DestinationDeliveryFilter.reason:type_name -> orch.v1.AnyStringFilter
-	38, // 42: orch.v1.DestinationDeliveryFilter.destination_id:type_name -> orch.v1.UuidFilter
-	19, // 43: orch.v1.DestinationDeliveryQuery.destination_deliveries:type_name -> orch.v1.DestinationDeliveryFilter
-	3,  // 44: orch.v1.DestinationDeliveryQuery.sort:type_name -> orch.v1.DestinationDeliverySort
-	41, // 45: orch.v1.DestinationDeliveryQuery.limit:type_name -> orch.v1.PageLimit
-	19, // 46: orch.v1.DestinationResendQuery.destination_deliveries:type_name -> orch.v1.DestinationDeliveryFilter
-	8,  // 47: orch.v1.CreateDestinationRequest.destination:type_name -> orch.v1.DestinationCreate
-	12, // 48: orch.v1.ReadDestinationsRequest.query:type_name -> orch.v1.DestinationQuery
-	13, // 49: orch.v1.CountDestinationsRequest.query:type_name -> orch.v1.DestinationCountQuery
-	9,  // 50: orch.v1.UpdateDestinationRequest.destination:type_name -> orch.v1.DestinationUpdate
-	45, // 51: orch.v1.UpdateDestinationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	20, // 52: orch.v1.ReadDestinationDeliveriesRequest.query:type_name -> orch.v1.DestinationDeliveryQuery
-	21, // 53: orch.v1.ResendDestinationDeliveriesRequest.query:type_name -> orch.v1.DestinationResendQuery
-	23, // 54: orch.v1.DestinationService.CreateDestination:input_type -> orch.v1.CreateDestinationRequest
-	24, // 55: orch.v1.DestinationService.ReadDestinations:input_type -> orch.v1.ReadDestinationsRequest
-	25, // 56: orch.v1.DestinationService.CountDestinations:input_type -> orch.v1.CountDestinationsRequest
-	26, // 57: orch.v1.DestinationService.ReadDestination:input_type -> orch.v1.ReadDestinationRequest
-	27, // 58: orch.v1.DestinationService.UpdateDestination:input_type -> orch.v1.UpdateDestinationRequest
-	28, // 59: orch.v1.DestinationService.DeleteDestination:input_type -> orch.v1.DeleteDestinationRequest
-	29, // 60: orch.v1.DestinationService.ReadDestinationDeliveries:input_type -> orch.v1.ReadDestinationDeliveriesRequest
-	30, // 61: orch.v1.DestinationService.ReadDestinationDelivery:input_type -> orch.v1.ReadDestinationDeliveryRequest
-	31, // 62: orch.v1.DestinationService.ResendDestinationDeliveries:input_type -> orch.v1.ResendDestinationDeliveriesRequest
-	4,  // 63: orch.v1.DestinationService.CreateDestination:output_type -> orch.v1.Destination
-	10, // 64: orch.v1.DestinationService.ReadDestinations:output_type -> orch.v1.DestinationList
-	46, // 65: orch.v1.DestinationService.CountDestinations:output_type -> orch.v1.CountResponse
-	4,  // 66: orch.v1.DestinationService.ReadDestination:output_type -> orch.v1.Destination
-	47, // 67: orch.v1.DestinationService.UpdateDestination:output_type -> google.protobuf.Empty
-	47, // 68: orch.v1.DestinationService.DeleteDestination:output_type -> google.protobuf.Empty
-	16, // 69: orch.v1.DestinationService.ReadDestinationDeliveries:output_type -> orch.v1.DestinationDeliveryList
-	14, // 70: orch.v1.DestinationService.ReadDestinationDelivery:output_type -> orch.v1.DestinationDelivery
-	22, // 71: orch.v1.DestinationService.ResendDestinationDeliveries:output_type -> orch.v1.DestinationResend
-	63, // [63:72] is the sub-list for method output_type
-	54, // [54:63] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	37, // 0: orch.v1.Destination.created:type_name -> google.protobuf.Timestamp
+	37, // 1: orch.v1.Destination.updated:type_name -> google.protobuf.Timestamp
+	7,  // 2: orch.v1.Destination.subscriptions:type_name -> orch.v1.DestinationSubscription
+	8,  // 3: orch.v1.Destination.health:type_name -> orch.v1.DestinationHealth
+	6,  // 4: orch.v1.Destination.circuit:type_name -> orch.v1.DestinationCircuit
+	5,  // 5: orch.v1.Destination.usage:type_name -> orch.v1.DestinationUsage
+	37, // 6: orch.v1.DestinationCircuit.probe:type_name -> google.protobuf.Timestamp
+	37, // 7: orch.v1.DestinationCircuit.failing_since:type_name -> google.protobuf.Timestamp
+	0,  // 8: orch.v1.DestinationHealth.status:type_name -> orch.v1.DestinationStatus
+	37, // 9: orch.v1.DestinationHealth.since:type_name -> google.protobuf.Timestamp
+	37, // 10: orch.v1.DestinationHealth.next_probe:type_name -> google.protobuf.Timestamp
+	33, // 11: orch.v1.DestinationCreate.headers:type_name -> orch.v1.DestinationCreate.HeadersEntry
+	7,  // 12: orch.v1.DestinationCreate.subscriptions:type_name -> orch.v1.DestinationSubscription
+	34, // 13: orch.v1.DestinationUpdate.headers:type_name -> orch.v1.DestinationUpdate.HeadersEntry
+	7,  // 14: orch.v1.DestinationUpdate.subscriptions:type_name -> orch.v1.DestinationSubscription
+	4,  // 15: orch.v1.DestinationList.destinations:type_name -> orch.v1.Destination
+	38, // 16: orch.v1.DestinationFilter.operator:type_name -> orch.v1.Operator
+	39, // 17: orch.v1.DestinationFilter.id:type_name -> orch.v1.UuidFilter
+	40, // 18: orch.v1.DestinationFilter.name:type_name -> orch.v1.NameFilter
+	41, // 19: orch.v1.DestinationFilter.enabled:type_name -> orch.v1.BoolFilter
+	12, // 20: orch.v1.DestinationQuery.destinations:type_name -> orch.v1.DestinationFilter
+	1,  // 21: orch.v1.DestinationQuery.sort:type_name -> orch.v1.DestinationSort
+	42, // 22: orch.v1.DestinationQuery.limit:type_name -> orch.v1.PageLimit
+	12, // 23: orch.v1.DestinationCountQuery.destinations:type_name -> orch.v1.DestinationFilter
+	37, // 24: orch.v1.DestinationDelivery.queued:type_name -> google.protobuf.Timestamp
+	2,  // 25: orch.v1.DestinationDelivery.state:type_name -> orch.v1.DestinationDeliveryState
+	37, // 26: orch.v1.DestinationDelivery.first_attempt:type_name -> google.protobuf.Timestamp
+	37, // 27: orch.v1.DestinationDelivery.next_attempt:type_name -> google.protobuf.Timestamp
+	37, // 28: orch.v1.DestinationDelivery.finished:type_name -> google.protobuf.Timestamp
+	35, // 29: orch.v1.DestinationDelivery.headers:type_name -> orch.v1.DestinationDelivery.HeadersEntry
+	16, // 30: orch.v1.DestinationDelivery.log:type_name -> orch.v1.DestinationAttempt
+	43, // 31: orch.v1.DestinationDelivery.source:type_name -> orch.v1.ReceivedEvent
+	37, // 32: orch.v1.DestinationAttempt.attempted:type_name -> google.protobuf.Timestamp
+	36, // 33: orch.v1.DestinationAttempt.response_headers:type_name -> orch.v1.DestinationAttempt.ResponseHeadersEntry
+	15, // 34: orch.v1.DestinationDeliveryList.deliveries:type_name -> orch.v1.DestinationDelivery
+	2,  // 35: orch.v1.DestinationDeliveryStateList.values:type_name -> orch.v1.DestinationDeliveryState
+	18, // 36: orch.v1.DestinationDeliveryStateFilter.any_:type_name -> orch.v1.DestinationDeliveryStateList
+	39, // 37: orch.v1.DestinationDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	19, // 38: orch.v1.DestinationDeliveryFilter.state:type_name -> orch.v1.DestinationDeliveryStateFilter
+	44, // 39: orch.v1.DestinationDeliveryFilter.event:type_name -> orch.v1.AnyStringFilter
+	39, // 40: orch.v1.DestinationDeliveryFilter.event_id:type_name -> orch.v1.UuidFilter
+	45, // 41: orch.v1.DestinationDeliveryFilter.queued:type_name -> orch.v1.TimeFilter
+	44, // 42: orch.v1.DestinationDeliveryFilter.reason:type_name -> orch.v1.AnyStringFilter
+	39, // 43: orch.v1.DestinationDeliveryFilter.destination_id:type_name -> orch.v1.UuidFilter
+	39, // 44: orch.v1.DestinationDeliveryFilter.automation_id:type_name -> orch.v1.UuidFilter
+	20, // 45: orch.v1.DestinationDeliveryQuery.destination_deliveries:type_name -> orch.v1.DestinationDeliveryFilter
+	3,  // 46: orch.v1.DestinationDeliveryQuery.sort:type_name -> orch.v1.DestinationDeliverySort
+	42, // 47: orch.v1.DestinationDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	20, // 48: orch.v1.DestinationResendQuery.destination_deliveries:type_name -> orch.v1.DestinationDeliveryFilter
+	9,  // 49: orch.v1.CreateDestinationRequest.destination:type_name -> orch.v1.DestinationCreate
+	13, // 50: orch.v1.ReadDestinationsRequest.query:type_name -> orch.v1.DestinationQuery
+	14, // 51: orch.v1.CountDestinationsRequest.query:type_name -> orch.v1.DestinationCountQuery
+	10, // 52: orch.v1.UpdateDestinationRequest.destination:type_name -> orch.v1.DestinationUpdate
+	46, // 53: orch.v1.UpdateDestinationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	21, // 54: orch.v1.ReadDestinationDeliveriesRequest.query:type_name -> orch.v1.DestinationDeliveryQuery
+	22, // 55: orch.v1.ResendDestinationDeliveriesRequest.query:type_name -> orch.v1.DestinationResendQuery
+	24, // 56: orch.v1.DestinationService.CreateDestination:input_type -> orch.v1.CreateDestinationRequest
+	25, // 57: orch.v1.DestinationService.ReadDestinations:input_type -> orch.v1.ReadDestinationsRequest
+	26, // 58: orch.v1.DestinationService.CountDestinations:input_type -> orch.v1.CountDestinationsRequest
+	27, // 59: orch.v1.DestinationService.ReadDestination:input_type -> orch.v1.ReadDestinationRequest
+	28, // 60: orch.v1.DestinationService.UpdateDestination:input_type -> orch.v1.UpdateDestinationRequest
+	29, // 61: orch.v1.DestinationService.DeleteDestination:input_type -> orch.v1.DeleteDestinationRequest
+	30, // 62: orch.v1.DestinationService.ReadDestinationDeliveries:input_type -> orch.v1.ReadDestinationDeliveriesRequest
+	31, // 63: orch.v1.DestinationService.ReadDestinationDelivery:input_type -> orch.v1.ReadDestinationDeliveryRequest
+	32, // 64: orch.v1.DestinationService.ResendDestinationDeliveries:input_type -> orch.v1.ResendDestinationDeliveriesRequest
+	4,  // 65: orch.v1.DestinationService.CreateDestination:output_type -> orch.v1.Destination
+	11, // 66: orch.v1.DestinationService.ReadDestinations:output_type -> orch.v1.DestinationList
+	47, // 67: orch.v1.DestinationService.CountDestinations:output_type -> orch.v1.CountResponse
+	4,  // 68: orch.v1.DestinationService.ReadDestination:output_type -> orch.v1.Destination
+	48, // 69: orch.v1.DestinationService.UpdateDestination:output_type -> google.protobuf.Empty
+	48, // 70: orch.v1.DestinationService.DeleteDestination:output_type -> google.protobuf.Empty
+	17, // 71: orch.v1.DestinationService.ReadDestinationDeliveries:output_type -> orch.v1.DestinationDeliveryList
+	15, // 72: orch.v1.DestinationService.ReadDestinationDelivery:output_type -> orch.v1.DestinationDelivery
+	23, // 73: orch.v1.DestinationService.ResendDestinationDeliveries:output_type -> orch.v1.DestinationResend
+	65, // [65:74] is the sub-list for method output_type
+	56, // [56:65] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_destinations_proto_init() }
@@ -2814,27 +2991,27 @@ func file_orch_v1_destinations_proto_init() {
 	file_orch_v1_events_proto_init()
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_destinations_proto_msgTypes[0].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[1].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[2].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[3].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[4].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[5].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[7].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[6].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[8].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[9].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[10].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[11].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[14].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[12].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[15].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[16].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[17].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_destinations_proto_rawDesc), len(file_orch_v1_destinations_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -54,7 +54,5 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		return err
 	}
 	s.published(ctx, ws, id.String())
-	// The rest of the log expires.
-	_ = s.deliveries.DeleteMany(ctx, ws, bson.D{{Key: "automation_id", Value: store.Binary(id)}})
 	return nil
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadAutomationDeliveries returns the calls of webhooks that an automation made, newest first unless the query orders them.
-func (s *Service) ReadAutomationDeliveries(ctx context.Context, r *orchv1.ReadAutomationDeliveriesRequest) (*orchv1.AutomationDeliveryList, error) {
+// ReadAutomationDeliveries returns the calls and notifications of an automation, newest first unless the query orders them.
+func (s *Service) ReadAutomationDeliveries(ctx context.Context, r *orchv1.ReadAutomationDeliveriesRequest) (*orchv1.DestinationDeliveryList, error) {
 	if _, err := s.owned(ctx, r.GetId()); err != nil {
 		return nil, err
 	}
-	q := &orchv1.AutomationDeliveryQuery{AutomationDeliveries: &orchv1.AutomationDeliveryFilter{}}
-	if f := r.GetQuery().GetAutomationDeliveries(); f != nil {
-		q.AutomationDeliveries = proto.CloneOf(f)
+	q := &orchv1.DestinationDeliveryQuery{DestinationDeliveries: &orchv1.DestinationDeliveryFilter{}}
+	if f := r.GetQuery().GetDestinationDeliveries(); f != nil {
+		q.DestinationDeliveries = proto.CloneOf(f)
 	}
-	q.AutomationDeliveries.AutomationId = &orchv1.UuidFilter{Any_: &orchv1.UuidList{Values: []string{r.GetId()}}}
+	q.DestinationDeliveries.AutomationId = &orchv1.UuidFilter{Any_: &orchv1.UuidList{Values: []string{r.GetId()}}}
 	found, err := s.delivered.List(ctx, q, r.GetQuery().GetSort(), r.GetQuery())
-	return &orchv1.AutomationDeliveryList{Deliveries: found}, err
+	return &orchv1.DestinationDeliveryList{Deliveries: found}, err
 }
 
-// ReadAutomationDelivery returns one of these calls.
-func (s *Service) ReadAutomationDelivery(ctx context.Context, r *orchv1.ReadAutomationDeliveryRequest) (*orchv1.AutomationDelivery, error) {
+// ReadAutomationDelivery returns one of these deliveries.
+func (s *Service) ReadAutomationDelivery(ctx context.Context, r *orchv1.ReadAutomationDeliveryRequest) (*orchv1.DestinationDelivery, error) {
 	ws, err := s.owned(ctx, r.GetId())
 	if err != nil {
 		return nil, err

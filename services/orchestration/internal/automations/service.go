@@ -33,8 +33,8 @@ type Service struct {
 	events      *store.Collection[*orchv1.ReceivedEvent]
 	actions     *store.Collection[*orchv1.AutomationActionRun]
 	source      pagination.Source[*orchv1.Automation]
-	deliveries  *store.Collection[*orchv1.AutomationDelivery]
-	delivered   pagination.Source[*orchv1.AutomationDelivery]
+	deliveries  *store.Collection[*orchv1.DestinationDelivery]
+	delivered   pagination.Source[*orchv1.DestinationDelivery]
 	*Checker
 	flush     outbox.Flusher
 	quotas    *quotas.Service
@@ -48,14 +48,14 @@ type Service struct {
 // The bounds, which may be nil, are those of checks.
 func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quotas *quotas.Service, bounds *admission.Controller) *Service {
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
-	deliveries := store.NewCollection(s, query.AutomationDelivery, &orchv1.AutomationDelivery{})
+	deliveries := store.NewCollection(s, query.DestinationDelivery, &orchv1.DestinationDelivery{})
 	return &Service{
 		automations: automations,
 		events:      store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}, store.ClientIDs),
 		actions:     store.NewCollection(s, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
 		deliveries:  deliveries,
-		delivered:   pagination.NewSource(deliveries, orchv1.AutomationDeliverySort_AUTOMATION_DELIVERY_SORT_ATTEMPTED_DESC),
+		delivered:   pagination.NewSource(deliveries, orchv1.DestinationDeliverySort_DESTINATION_DELIVERY_SORT_QUEUED_DESC),
 		Checker:     newChecker(vocab, s.NewID),
 		flush:       flush,
 		quotas:      quotas,

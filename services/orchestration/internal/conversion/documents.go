@@ -31,7 +31,7 @@ var messages = map[query.Collection]proto.Message{
 	query.BlockDocument: &orchv1.BlockDocument{}, query.Automation: &orchv1.Automation{}, query.AutomationBucket: &orchv1.AutomationBucket{},
 	query.AutomationHold: &orchv1.AutomationHold{}, query.AutomationAction: &orchv1.AutomationActionRun{},
 	query.AutomationKey: &orchv1.AutomationKey{}, query.Destination: &orchv1.Destination{}, query.DestinationDelivery: &orchv1.DestinationDelivery{},
-	query.AutomationDelivery: &orchv1.AutomationDelivery{}, query.Configuration: &orchv1.ServerDefaultResultStorage{},
+	query.Configuration:   &orchv1.ServerDefaultResultStorage{},
 	query.RetentionPolicy: &orchv1.RetentionPolicy{}, query.RunTimeouts: &orchv1.RunTimeouts{}, query.AccountUsage: &orchv1.AccountUsage{}, query.Account: &orchv1.Account{}, query.Workspace: &orchv1.Workspace{},
 	query.User: &orchv1.User{}, query.Membership: &orchv1.AccountMembership{}, query.ServiceAccount: &orchv1.ServiceAccount{},
 	query.WorkspaceRole: &orchv1.WorkspaceRole{}, query.WorkspaceAccess: &orchv1.WorkspaceAccess{}, query.Team: &orchv1.Team{},

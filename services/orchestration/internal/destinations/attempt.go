@@ -12,7 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/safedial"
+	"github.com/orch-project/orch/pkg/tracing"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/egress"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -20,6 +23,7 @@ import (
 // Reasons of failures. Package egress has the reasons of exchanges that failed.
 const (
 	reasonTemplate = "template"
+	reasonBlock    = "block"
 	reasonSize     = "size"
 	reasonGone     = "gone"
 )
@@ -59,18 +63,26 @@ type outcome struct {
 	// rendered reports that body is the body of the delivery.
 	rendered bool
 	body     string
-	// headers are those of the request, as logs show them.
-	headers map[string]string
+	// message is the request, nil before it was sent.
+	message *egress.Message
 	// pause is what the destination asked for.
 	pause time.Duration
 	// final reports that no attempt follows.
 	final bool
+	// neutral reports that the failure says nothing about the destination.
+	neutral bool
 }
 
 func (o *outcome) delivered() bool { return o.attempt.Reason == nil }
 
 func (o *outcome) fail(reason string, err error) {
 	o.attempt.Reason, o.attempt.Error = proto.String(reason), proto.String(err.Error())
+}
+
+// refuse is the failure of a delivery that could not be sent at all.
+func (o *outcome) refuse(reason string, err error) {
+	o.fail(reason, err)
+	o.final, o.neutral = true, true
 }
 
 // attempt attempts a delivery and stores the result, which it returns. A delivery that no subscription takes is deleted.
@@ -83,13 +95,11 @@ func (cs *session) attempt(ctx context.Context, r *endpoint, d *orchv1.Destinati
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			o.fail(reasonTemplate, err)
-			o.final = true
+			o.refuse(reasonTemplate, err)
 		case !matches:
 			return d, cs.remove(d)
 		case len(body) > maxBody:
-			o.fail(reasonSize, fmt.Errorf("the body has %d bytes, the limit is %d", len(body), maxBody))
-			o.final = true
+			o.refuse(reasonSize, fmt.Errorf("the body has %d bytes, the limit is %d", len(body), maxBody))
 		default:
 			o.rendered, o.body = true, body
 		}
@@ -100,8 +110,8 @@ func (cs *session) attempt(ctx context.Context, r *endpoint, d *orchv1.Destinati
 		}
 	}
 	stored, err := cs.record(r.destination, d, o)
-	if err != nil || o.attempt.GetReason() == reasonTemplate || o.attempt.GetReason() == reasonSize {
-		return stored, err // It says nothing about the destination.
+	if err != nil || o.neutral {
+		return stored, err
 	}
 	return stored, cs.judge(o)
 }
@@ -115,41 +125,71 @@ func (cs *session) post(ctx context.Context, r *endpoint, d *orchv1.DestinationD
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	m := egress.NewMessage(http.MethodPost, r.destination.GetUrl())
-	m.Body = []byte(o.body)
-	m.Header.Set("Content-Type", "application/json")
-	for name, value := range r.headers {
-		m.SetSecret(name, value)
+	m, err := s.service.request(ctx, cs.claim.ws, r, d, o.body)
+	if errors.Is(err, action.ErrBlock) {
+		o.refuse(reasonBlock, err)
+		return nil
 	}
-	m.Header.Set("Webhook-Id", messageID(d.GetId()))
+	if err != nil {
+		return err
+	}
+	if m.Header.Get("Webhook-Id") == "" {
+		m.Header.Set("Webhook-Id", messageID(d.GetId()))
+	}
 	began := s.service.Store.Now()
-	if r.secret != "" {
-		if err := m.Sign(r.secret, messageID(d.GetId()), began); err != nil {
+	if m.SigningSecret != "" {
+		if err := m.Sign(m.SigningSecret, messageID(d.GetId()), began); err != nil {
 			return fmt.Errorf("sign a delivery: the secret %w", err)
 		}
 	}
-	response, err := s.service.client.Send(cs.sending, m)
+	sending, span := s.service.Tracer.Continue(cs.sending, "deliver", tracing.Parent{Trace: d.GetTraceparent()})
+	response, err := s.service.client.Send(sending, m)
+	tracing.End(span, err)
 	if err != nil && cs.sending.Err() != nil {
 		return errSessionOver
 	}
 	now := s.service.Store.Now()
-	o.attempt.Latency, o.headers = now.Sub(began).Seconds(), m.ShownHeaders()
+	o.attempt.Latency, o.message = now.Sub(began).Seconds(), m
 	if err != nil {
 		o.fail(egress.Reason(err), err)
+		o.final = d.ActionRunId != nil && errors.Is(err, safedial.ErrForbidden)
+		o.neutral = o.final
 		return nil
 	}
 	o.attempt.Status, o.attempt.ResponseHeaders = proto.Int64(int64(response.Status)), response.ShownHeaders()
 	o.attempt.ResponseBody = response.ShownBody()
 	switch {
-	case response.Status >= http.StatusOK && response.Status < http.StatusMultipleChoices:
+	case m.AnyStatus, response.Status >= http.StatusOK && response.Status < http.StatusMultipleChoices:
 	case response.Status == http.StatusGone:
 		o.fail(reasonGone, errors.New("the destination responded with status 410"))
 		o.final = true
 	default:
 		o.fail(egress.ReasonStatus, fmt.Errorf("the destination responded with status %d", response.Status))
 		o.pause = retryAfter(response.Header, now)
+		o.final = d.ActionRunId != nil && refusal(response.Status)
+		o.neutral = o.final
 	}
 	return nil
+}
+
+// refusal reports whether a status says that the receiver does not want a call or a notification, so that its automation fails at once. An
+// event of a subscription waits until somebody corrects the destination.
+func refusal(status int) bool {
+	return status < http.StatusInternalServerError && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
+}
+
+// request returns the request of a delivery: that of its block, or one to the address of the destination.
+func (s *Service) request(ctx context.Context, ws uuid.UUID, r *endpoint, d *orchv1.DestinationDelivery, body string) (*egress.Message, error) {
+	if d.ActionRunId != nil {
+		return s.Request(ctx, ws, d)
+	}
+	m := egress.NewMessage(http.MethodPost, r.destination.GetUrl())
+	m.Body, m.SigningSecret = []byte(body), r.secret
+	m.Header.Set("Content-Type", "application/json")
+	for name, value := range r.headers {
+		m.SetSecret(name, value)
+	}
+	return m, nil
 }
 
 // remove deletes a delivery that no subscription takes.
@@ -174,7 +214,13 @@ func (cs *session) record(to *orchv1.Destination, d *orchv1.DestinationDelivery,
 		settle(next, o, to, now, random)
 		return nil
 	}, func(_, next *orchv1.DestinationDelivery) ([]store.Effect, error) {
-		if next.GetState() != orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_FAILED {
+		switch {
+		case next.GetState() == orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING:
+			return nil, nil
+		case next.ActionRunId != nil:
+			run, err := uuid.Parse(next.GetActionRunId())
+			return []store.Effect{s.Store.ResourceEffect(action.KindDelivered, cs.claim.ws, run)}, err
+		case next.GetState() == orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_DELIVERED:
 			return nil, nil
 		}
 		return s.report(cs.claim.ws, to, "delivery-failed", map[string]any{
@@ -197,8 +243,8 @@ func settle(next *orchv1.DestinationDelivery, o *outcome, to *orchv1.Destination
 	if o.rendered {
 		next.Body, next.Source = o.body, nil
 	}
-	if o.headers != nil {
-		next.Address, next.Headers = egress.Origin(to.GetUrl()), o.headers
+	if m := o.message; m != nil {
+		next.Address, next.Method, next.Headers = egress.Origin(m.URL), m.Method, m.ShownHeaders()
 	}
 	next.Reason, next.Error = o.attempt.Reason, o.attempt.Error
 	deadline := next.GetFirstAttempt().AsTime().Add(time.Duration(to.GetRetryFor()) * time.Second)

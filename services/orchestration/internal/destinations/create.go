@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -26,7 +28,7 @@ func (s *Service) CreateDestination(ctx context.Context, r *orchv1.CreateDestina
 	if err := s.apply(info.Workspace, d, r.GetDestination(), r.GetDestination().RateLimit, allSettings); err != nil {
 		return nil, err
 	}
-	n, err := s.destinations.Count(ctx, info.Workspace, store.Query{Limit: maxDestinations})
+	n, err := s.destinations.Count(ctx, info.Workspace, store.Query{Filter: bson.D{withSubscriptions}, Limit: maxDestinations})
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,9 @@ const deleteBatch = 500
 func (s *Service) DeleteDestination(ctx context.Context, r *orchv1.DeleteDestinationRequest) (*emptypb.Empty, error) {
 	return crud.ByID(ctx, notFound, r.GetId(), func(ctx context.Context, ws, id uuid.UUID) (*emptypb.Empty, error) {
 		err := s.destinations.Delete(ctx, ws, id, func(current *orchv1.Destination) ([]store.Effect, error) {
+			if err := ownedByBlock(current); err != nil {
+				return nil, err
+			}
 			effects, err := s.lifecycle.Deleted(ws)(current)
 			return append(effects, s.Store.ResourceEffect(KindDeleteDeliveries, ws, id)), err
 		})

@@ -399,17 +399,31 @@ func TestAFullQueueRefusesDeliveries(t *testing.T) {
 	subscribed, err := w.matcher.load(t.Context(), w.ws)
 	require.NoError(t, err)
 	to := subscribed.index.Takers(&orchv1.ReceivedEvent{Event: "order.paid"})[0]
-	require.EqualValues(t, 1, to.usage.count)
-	require.Positive(t, to.usage.bytes)
-	to.usage = usage{bytes: maxQueuedBytes - 4096, measured: noon}
+	id := to.id
+	read := func() *orchv1.DestinationUsage {
+		stored, err := w.destinations.Get(t.Context(), w.ws, id)
+		require.NoError(t, err)
+		return stored.GetUsage()
+	}
+	require.EqualValues(t, 1, read().GetCount())
+	require.Positive(t, read().GetBytes())
+	set := func(used *orchv1.DestinationUsage) {
+		_, err := w.edit(t.Context(), w.ws, id, func(next *orchv1.Destination) ([]store.Effect, error) {
+			used.Measured = noon.UnixMicro()
+			next.Usage = used
+			return nil, nil
+		})
+		require.NoError(t, err)
+	}
+	set(&orchv1.DestinationUsage{Bytes: maxQueuedBytes - 4096})
 	queued := func(resources ...string) int {
 		before := len(w.log(d))
 		w.emit(resources...)
 		return len(w.log(d)) - before
 	}
 	testkit.FillBound(t, "deliveries of a destination that wait", maxQueuedBytes, func() bool { return queued("order.2") == 0 },
-		func() int { return int(to.usage.bytes) })
-	to.usage = usage{count: maxQueued - 1, measured: noon}
+		func() int { return int(read().GetBytes()) })
+	set(&orchv1.DestinationUsage{Count: maxQueued - 1})
 	require.Equal(t, 1, queued("order.3", "order.4"))
 	require.Equal(t, []string{"orch.destination.created", "orch.destination.queue-full"}, w.published(query.Destination, d.GetId()))
 	w.clock.Advance(measureAgain)

@@ -5,6 +5,9 @@
 //	                          ├── next attempt: backoff with jitter, Retry-After ◄────────────────────────────────┤
 //	                          └── resend                                       delivered, failed ◄────────────────┘
 //
+// Calls and notifications of automations are deliveries too: package action stores them, rendered, for the destination of their block. The
+// request is made of the block when it is sent, so secrets stay in the block, and a corrected block serves deliveries that wait.
+//
 // The Matcher runs under the lease of the evaluation of automations, in the order of the stream, and its deliveries are stored before the
 // events are acknowledged. The id of a delivery follows from destination and event, so an event that is read again is stored once.
 //
@@ -25,6 +28,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
@@ -47,6 +51,10 @@ type Deps struct {
 	MayReadAddresses func(ctx context.Context, info request.Info) (bool, error)
 	// Dial says which addresses deliveries may connect to.
 	Dial safedial.Policy
+	// Request returns the request of a call or a notification. Its error matches action.ErrBlock if the block has to change first.
+	Request func(ctx context.Context, ws uuid.UUID, d *orchv1.DestinationDelivery) (*egress.Message, error)
+	// Tracer continues the traces of events and actions; nil is off.
+	Tracer *tracing.Tracer
 	// UIURL is the address of the dashboard, empty if it is not known.
 	UIURL string
 	// Retention is how long a delivery is kept after its end; 0 means a week.

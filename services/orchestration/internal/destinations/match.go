@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
 	wire "github.com/orch-project/orch/pkg/events"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/match"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -46,14 +46,11 @@ type subscribers struct {
 	changed bool
 }
 
-// subscriber is a destination. Its numbers concern the deliveries that wait.
+// subscriber is a destination with subscriptions.
 type subscriber struct {
 	id       uuid.UUID
 	resource string
 	ordered  []string
-	// sequence is the position of the newest delivery.
-	sequence int64
-	usage    usage
 	// reported is the last time at which refused deliveries were reported.
 	reported time.Time
 }
@@ -138,7 +135,7 @@ func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) 
 		return before, nil
 	}
 	found, err := m.service.destinations.FindAcross(ctx, store.Query{
-		Filter: bson.D{{Key: "ws", Value: store.Binary(ws)}}, Sort: bson.D{{Key: "name", Value: 1}}, Limit: 2 * maxDestinations,
+		Filter: bson.D{{Key: "ws", Value: store.Binary(ws)}, withSubscriptions}, Sort: bson.D{{Key: "name", Value: 1}}, Limit: 2 * maxDestinations,
 	})
 	if err != nil {
 		return nil, err
@@ -153,11 +150,10 @@ func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) 
 			continue
 		}
 		to := &subscriber{
-			id: id, resource: m.service.Vocabulary.Name(kind, d.GetId()), ordered: d.GetOrderedBy(), sequence: d.GetSequence(),
+			id: id, resource: m.service.Vocabulary.Name(kind, d.GetId()), ordered: d.GetOrderedBy(),
 		}
 		if before != nil && before.all[id] != nil {
-			earlier := before.all[id]
-			to.sequence, to.usage, to.reported = max(to.sequence, earlier.sequence), earlier.usage, earlier.reported
+			to.reported = before.all[id].reported
 		}
 		loaded.all[id] = to
 		for _, subscription := range d.GetSubscriptions() {
@@ -175,16 +171,11 @@ func filterOf(subscription *orchv1.DestinationSubscription) *match.Filter {
 	return match.NewFilter(&orchv1.EventTrigger{Expect: subscription.GetEvents()})
 }
 
-// delivery is the delivery of an event to a destination. Its position follows that of the last one, and the time unless the clock stepped
-// back.
+// delivery is the delivery of an event to a destination.
 func (m *Matcher) delivery(to *subscriber, event *orchv1.ReceivedEvent) *orchv1.DestinationDelivery {
-	now := m.service.Store.Now()
-	to.sequence = max(to.sequence+1, now.UnixMicro())
 	d := &orchv1.DestinationDelivery{
-		Id: uuid.NewSHA1(to.id, []byte(event.GetId())).String(), DestinationId: to.id.String(),
-		EventId: event.GetId(), Event: event.GetEvent(), Source: event, Queued: timestamppb.New(now), NextAttempt: timestamppb.New(now),
-		State:    orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING,
-		Sequence: to.sequence,
+		Id:      uuid.NewSHA1(to.id, []byte(event.GetId())).String(),
+		EventId: event.GetId(), Event: event.GetEvent(), Source: event, Traceparent: event.GetTraceparent(),
 	}
 	if len(to.ordered) > 0 {
 		key := orderKey(to.ordered, event)
@@ -203,29 +194,16 @@ func orderKey(labels []string, event *orchv1.ReceivedEvent) string {
 	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
-// store stores deliveries in their order, as far as the queue of the destination has room, and makes the destination due.
+// store stores deliveries in their order, as far as the queue of the destination has room.
 func (m *Matcher) store(ctx context.Context, ws uuid.UUID, to *subscriber, deliveries []*orchv1.DestinationDelivery) error {
-	admitted, err := m.admit(ctx, ws, to, deliveries)
-	if err != nil {
-		return err
-	}
-	if _, err := store.InsertAll(ctx, m.service.deliveries, ws, admitted); err != nil {
-		return err
-	}
-	refused := len(deliveries) - len(admitted)
-	_, err = m.service.edit(ctx, ws, to.id, func(next *orchv1.Destination) (effects []store.Effect, err error) {
-		if len(admitted) > 0 {
-			next.Sequence = max(next.GetSequence(), to.sequence-1)
-			m.service.setDue(next)
+	_, err := m.service.enqueue(ctx, ws, to.id, deliveries, func(next *orchv1.Destination, refused int) ([]store.Effect, error) {
+		if refused == 0 || !to.mayReport(m.service.Store.Now()) {
+			return nil, nil
 		}
-		if refused > 0 && to.mayReport(m.service.Store.Now()) {
-			effects, err = m.service.report(ws, next, "queue-full", map[string]any{"refused": refused, "cause": queueFull})
-		}
-		return effects, err
+		return m.service.report(ws, next, "queue-full", map[string]any{"refused": refused, "cause": action.ErrQueueFull.Error()})
 	})
 	if errors.Is(err, store.ErrNotFound) { // It was deleted, perhaps before these deliveries were stored.
 		return m.service.deleteDeliveries(ctx, ws, to.id)
 	}
-	m.service.wake()
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -20,9 +21,6 @@ const (
 	maxQueuedBytes = 1 << 30
 )
 
-// queueFull is the cause of refused deliveries.
-const queueFull = "the destination has too many deliveries that wait"
-
 const (
 	// measureAgain is how often a queue without room is measured again.
 	measureAgain = 10 * time.Second
@@ -30,35 +28,77 @@ const (
 	reportAgain = time.Minute
 )
 
-// usage is the number and size of deliveries. That of a queue is an upper bound: those of the last measurement, and all that were admitted since.
-type usage struct {
-	count, bytes int64
-	measured     time.Time
+// usage is the number and size of deliveries.
+type usage struct{ count, bytes int64 }
+
+// queued are deliveries that enqueue did not store: the number of those without room, and the positions of those that were stored before.
+type queued struct {
+	refused int
+	before  []int
 }
 
-// admit returns the first deliveries, as many as the queue has room for.
-func (m *Matcher) admit(ctx context.Context, ws uuid.UUID, to *subscriber, deliveries []*orchv1.DestinationDelivery) ([]*orchv1.DestinationDelivery, error) {
-	now := m.service.Store.Now()
-	for i, d := range deliveries {
-		size := int64(proto.Size(d.GetSource()))
-		d.WaitingBytes = &size
-		full := to.usage.count >= maxQueued || to.usage.bytes+size > maxQueuedBytes
-		if to.usage.measured.IsZero() || full && now.Sub(to.usage.measured) >= measureAgain {
-			var err error
-			waiting := append(deliveriesOf(to.id), bson.E{Key: "waiting_bytes", Value: bson.D{{Key: "$gt", Value: int64(0)}}})
-			if to.usage, err = m.service.measure(ctx, ws, waiting, "waiting_bytes"); err != nil {
-				return nil, err
-			}
-			to.usage.measured = now
-			full = to.usage.count >= maxQueued || to.usage.bytes+size > maxQueuedBytes
-		}
-		if full {
-			return deliveries[:i], nil
-		}
-		to.usage.count++
-		to.usage.bytes += size
+// enqueue stores the first deliveries, as many as the queue of their destination has room for, and makes the destination due. Their
+// positions follow that of its last one, and the time unless the clock stepped back. note returns the effects of the change.
+func (s *Service) enqueue(ctx context.Context, ws, id uuid.UUID, deliveries []*orchv1.DestinationDelivery,
+	note func(next *orchv1.Destination, refused int) ([]store.Effect, error),
+) (queued, error) {
+	d, err := s.destinations.Get(ctx, ws, id)
+	if err != nil {
+		return queued{}, err
 	}
-	return deliveries, nil
+	admitted, used, err := s.admit(ctx, ws, id, d.GetUsage(), deliveries)
+	if err != nil {
+		return queued{}, err
+	}
+	now, sequence := s.Store.Now(), d.GetSequence()
+	for _, one := range admitted {
+		sequence = max(sequence+1, now.UnixMicro())
+		one.DestinationId, one.Sequence = id.String(), sequence
+		one.Queued, one.NextAttempt = timestamppb.New(now), timestamppb.New(now)
+		one.State = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING
+	}
+	result := queued{refused: len(deliveries) - len(admitted)}
+	if result.before, err = store.InsertAll(ctx, s.deliveries, ws, admitted); err != nil {
+		return queued{}, err
+	}
+	_, err = s.edit(ctx, ws, id, func(next *orchv1.Destination) ([]store.Effect, error) {
+		if len(admitted) > 0 {
+			next.Sequence = max(next.GetSequence(), sequence-1)
+			s.setDue(next)
+		}
+		next.Usage = used
+		return note(next, result.refused)
+	})
+	s.wake()
+	return result, err
+}
+
+// admit returns the first deliveries, as many as a queue with a usage has room for, and the usage with them.
+func (s *Service) admit(ctx context.Context, ws, id uuid.UUID, known *orchv1.DestinationUsage, deliveries []*orchv1.DestinationDelivery,
+) ([]*orchv1.DestinationDelivery, *orchv1.DestinationUsage, error) {
+	used := &orchv1.DestinationUsage{}
+	if known != nil {
+		used = proto.CloneOf(known)
+	}
+	for i, d := range deliveries {
+		size := int64(max(1, proto.Size(d.GetSource())+len(d.GetBody())+len(d.GetSubject())))
+		d.WaitingBytes = &size
+		full := func() bool { return used.GetCount() >= maxQueued || used.GetBytes()+size > maxQueuedBytes }
+		now := s.Store.Now()
+		if used.GetMeasured() == 0 || full() && now.Sub(time.UnixMicro(used.GetMeasured())) >= measureAgain {
+			waiting, err := s.measure(ctx, ws, append(deliveriesOf(id), bson.E{Key: "waiting_bytes", Value: bson.D{{Key: "$gt", Value: int64(0)}}}), "waiting_bytes")
+			if err != nil {
+				return nil, nil, err
+			}
+			used = &orchv1.DestinationUsage{Count: waiting.count, Bytes: waiting.bytes, Measured: now.UnixMicro()}
+		}
+		if full() {
+			return deliveries[:i], used, nil
+		}
+		used.Count++
+		used.Bytes += size
+	}
+	return deliveries, used, nil
 }
 
 // measure counts deliveries, and adds their bytes, which are a field.

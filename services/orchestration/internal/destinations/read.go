@@ -58,7 +58,7 @@ func (s *Service) present(ctx context.Context, info request.Info, d *orchv1.Dest
 	if err != nil {
 		return nil, err
 	}
-	if !readable {
+	if !readable || d.BlockDocumentId != nil {
 		d.Url = egress.Origin(d.GetUrl()) + maskedPath
 	}
 	d.Signed, d.Health = d.SealedSecret != nil, healthOf(d.GetCircuit())

@@ -44,13 +44,18 @@ func (s *Service) ResendDestinationDeliveries(ctx context.Context, r *orchv1.Res
 		if err != nil {
 			return nil, err
 		}
-		_, err = s.edit(ctx, ws, id, func(next *orchv1.Destination) ([]store.Effect, error) {
-			s.setDue(next)
-			return nil, nil
-		})
-		s.wake()
-		return result, err
+		return result, s.makeDue(ctx, ws, id)
 	})
+}
+
+// makeDue makes a destination due at once.
+func (s *Service) makeDue(ctx context.Context, ws, id uuid.UUID) error {
+	_, err := s.edit(ctx, ws, id, func(next *orchv1.Destination) ([]store.Effect, error) {
+		s.setDue(next)
+		return nil, nil
+	})
+	s.wake()
+	return err
 }
 
 // resend makes a delivery due at once. The time for its attempts begins again.

@@ -26,7 +26,7 @@ const (
 	maxWorkspaceClaims = 64
 	// claimTime is how long one claim lasts at most: then others that wait are served.
 	claimTime = 30 * time.Second
-	// endWithin bounds what is stored when a claim ends with the process.
+	// endWithin bounds the requests in flight, and what is stored afterwards, when the process ends.
 	endWithin = 2 * time.Second
 )
 
@@ -131,7 +131,13 @@ func (s *Sender) sendWithin(ctx context.Context, claimed *claim) error {
 	ticker := time.NewTicker(leader.RenewEvery)
 	defer ticker.Stop()
 	holder.Go(func() { lose(leader.Renew(renewing, ticker.C, time.Now(), leader.Duration, claimed.renew)) })
-	one := &session{sender: s, claim: claimed, until: time.Now().Add(claimTime), sending: run.Grace(ctx)}
+	sending, abandon := context.WithCancel(run.Grace(ctx))
+	defer abandon()
+	defer context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(endWithin, abandon) // A receiver that hangs does not delay the end of the process.
+		context.AfterFunc(sending, func() { timer.Stop() })
+	})()
+	one := &session{sender: s, claim: claimed, until: time.Now().Add(claimTime), sending: sending}
 	err := one.run(within)
 	end()
 	holder.Wait()

@@ -40,15 +40,19 @@ type session struct {
 // run sends until no delivery is due, and ends the claim. Its error is errSessionOver if the claim remains.
 func (cs *session) run(ctx context.Context) error {
 	s, c := cs.sender.service, cs.claim
-	if c.tidy {
-		if err := s.tidy(ctx, c.ws, c.id); err != nil {
-			return err
-		}
-	}
 	for ctx.Err() == nil && time.Now().Before(cs.until) {
 		d, err := s.destinations.Get(ctx, c.ws, c.id)
 		if err != nil {
 			return err
+		}
+		if c.tidy {
+			if err := s.tidy(ctx, c.ws, c.id); err != nil {
+				return err
+			}
+			if err := s.removeUnused(ctx, c.ws, c.id, d); err != nil && !errors.Is(err, errChanged) {
+				return err
+			}
+			c.tidy = false
 		}
 		cs.setCircuit(d.GetCircuit())
 		page, due, err := cs.next(ctx, d)

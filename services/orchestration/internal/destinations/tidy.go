@@ -26,8 +26,11 @@ func (s *Service) tidy(ctx context.Context, ws, id uuid.UUID) error {
 	where := func(operator string, micros int64) bson.D {
 		return append(deliveriesOf(id), bson.E{Key: "finished", Value: bson.D{{Key: operator, Value: micros}}})
 	}
+	settled := func(operator string, micros int64) bson.D {
+		return append(where(operator, micros), store.WithoutEffects)
+	}
 	for {
-		expiry, err := store.DeleteOldest(ctx, s.deliveries, ws, where("$lt", s.Store.Now().Add(-s.Retention).UnixMicro()), "finished", deleteBatch)
+		expiry, err := store.DeleteOldest(ctx, s.deliveries, ws, settled("$lt", s.Store.Now().Add(-s.Retention).UnixMicro()), "finished", deleteBatch)
 		if err != nil {
 			return err
 		}
@@ -36,7 +39,7 @@ func (s *Service) tidy(ctx context.Context, ws, id uuid.UUID) error {
 		}
 	}
 	finished := func(d *orchv1.DestinationDelivery) time.Time { return d.GetFinished().AsTime() }
-	if err := store.KeepNewest(ctx, s.deliveries, ws, where("$gt", 0), "finished", finished, keptDeliveries); err != nil {
+	if err := store.KeepNewest(ctx, s.deliveries, ws, settled("$gt", 0), "finished", finished, keptDeliveries); err != nil {
 		return err
 	}
 	for {
@@ -44,7 +47,7 @@ func (s *Service) tidy(ctx context.Context, ws, id uuid.UUID) error {
 		if err != nil || kept.bytes <= keptBytes {
 			return err
 		}
-		if _, err := store.DeleteOldest(ctx, s.deliveries, ws, where("$gt", 0), "finished", bytesBatch); err != nil {
+		if _, err := store.DeleteOldest(ctx, s.deliveries, ws, settled("$gt", 0), "finished", bytesBatch); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package destinations
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
@@ -19,7 +20,11 @@ func (s *Service) UpdateDestination(ctx context.Context, r *orchv1.UpdateDestina
 	update := r.GetDestination()
 	return crud.ByID(ctx, notFound, r.GetId(), func(ctx context.Context, ws, id uuid.UUID) (*emptypb.Empty, error) {
 		changed, err := s.destinations.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.Destination) error {
-			if err := s.apply(ws, next, update, update.RateLimit, r.GetUpdateMask().GetPaths()); err != nil {
+			fields := r.GetUpdateMask().GetPaths()
+			if err := ownedByBlock(next); err != nil && !slices.Equal(fields, []string{"enabled"}) {
+				return err
+			}
+			if err := s.apply(ws, next, update, update.RateLimit, fields); err != nil {
 				return err
 			}
 			next.Circuit = nil

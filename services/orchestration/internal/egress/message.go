@@ -1,4 +1,4 @@
-// Package egress sends requests to systems that users chose: calls and notifications of automations, and deliveries to destinations.
+// Package egress sends requests to systems that users chose: the deliveries of events, calls and notifications.
 //
 //	Message ── Sign ──► Client.Send ──► Response, or an error without the address
 //	                        │
@@ -30,6 +30,10 @@ type Message struct {
 	Body        []byte
 	// PublicOnly refuses addresses that are not public, also those that the server's settings permit.
 	PublicOnly bool
+	// SigningSecret is the secret with which each attempt is signed; empty for none.
+	SigningSecret string
+	// AnyStatus reports that any response is a success; else only a 2xx is.
+	AnyStatus bool
 	// secret are the headers, by lower-case name, that logs mask whatever their names.
 	secret map[string]bool
 }

@@ -28,9 +28,8 @@ const (
 	DeadLetter Collection = "dead_letter"
 	// WebhookDelivery stores the delivery log of webhooks.
 	WebhookDelivery Collection = "webhook_delivery"
-	// AutomationDelivery stores the delivery log of automations that call webhooks.
-	AutomationDelivery Collection = "automation_delivery"
-	// Destination stores the addresses that receive events, and DestinationDelivery the events on their way to them.
+	// Destination stores the addresses that receive events, and DestinationDelivery the events, calls and
+	// notifications on their way to them.
 	Destination         Collection = "destination"
 	DestinationDelivery Collection = "destination_delivery"
 	// WebhookWatch stores what the watcher of failures counted of each webhook.
@@ -101,7 +100,7 @@ var queryFields = map[string]Collection{
 	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook, "deliveries": WebhookDelivery,
 	"artifacts": Artifact, "variables": Variable, "logs": Log,
 	"block_types": BlockType, "block_schemas": BlockSchema, "block_documents": BlockDocument,
-	"automations": Automation, "automation_deliveries": AutomationDelivery,
+	"automations":  Automation,
 	"destinations": Destination, "destination_deliveries": DestinationDelivery,
 }
 

@@ -47,10 +47,6 @@ var listed = []struct {
 		in: WebhookDelivery, filter: &orchv1.WebhookDeliveryFilter{}, sort: orchv1.WebhookDeliverySort(0),
 		within: bson.D{{Key: "webhook_id", Value: binary(numbered(1))}},
 	},
-	{
-		in: AutomationDelivery, filter: &orchv1.AutomationDeliveryFilter{}, sort: orchv1.AutomationDeliverySort(0),
-		within: bson.D{{Key: "automation_id", Value: binary(numbered(1))}},
-	},
 	{in: Destination, filter: &orchv1.DestinationFilter{}, sort: orchv1.DestinationSort(0)},
 	{
 		in: DestinationDelivery, filter: &orchv1.DestinationDeliveryFilter{}, sort: orchv1.DestinationDeliverySort(0),

@@ -283,12 +283,15 @@ func indexes() []Index {
 			For: "the oldest refused requests of a webhook; verified requests have no key",
 		},
 		{Collection: WebhookDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
-		{Collection: AutomationDelivery, Keys: scoped("automation_id", "attempted", "_id"), For: "the deliveries of an automation by ATTEMPTED_*, and the oldest of them"},
-		{Collection: AutomationDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
 		{Collection: Destination, Keys: scoped("name"), Unique: true, For: "one destination per name; NAME_*; name.any_"},
+		{Collection: Destination, Keys: scoped("block_document_id", "name"), For: "destinations with subscriptions"},
 		{Collection: Destination, Keys: keys("due"), Sparse: true, For: "destinations with work, of all workspaces"},
 		{Collection: Destination, Keys: outboxKeys, Partial: outboxPartial, For: "relay's sweeper"},
 		{Collection: DestinationDelivery, Keys: scoped("destination_id", "queued", "_id"), For: "the deliveries of a destination by QUEUED_*"},
+		{
+			Collection: DestinationDelivery, Keys: scoped("automation_id", "queued", "_id"), Partial: present("automation_id"),
+			For: "the calls and notifications of an automation by QUEUED_*",
+		},
 		{
 			Collection: DestinationDelivery, Keys: scoped("destination_id", "next_attempt", "sequence"), Partial: present("next_attempt"),
 			For: "deliveries that wait, in the order of their attempts",

@@ -110,7 +110,8 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 			newest("occurred"), 0),
 		find("webhook by address", Webhook, bson.D{is("slug", "slug5")}, nil, 1),
 		find("webhooks of a service account", Webhook, bson.D{is("service_account_id", some)}, nil, 0),
-		find("destinations of a workspace", Destination, bson.D{is("ws", binary(ws))}, asc("name"), 200),
+		find("destinations with subscriptions", Destination, bson.D{is("ws", binary(ws)), is("block_document_id", nil)}, asc("name"), 200),
+		count("destinations with subscriptions", Destination, scoped(is("block_document_id", nil))),
 		find("destinations that are due", Destination, bson.D{is("due", bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: int64(50)}})}, asc("due"), 256),
 		find("refused requests of a webhook beyond their bound", WebhookDelivery,
 			scoped(is("webhook_id", some), is("refused", true)), bson.D{{Key: "received", Value: -1}, {Key: "_id", Value: -1}}, 1),
@@ -126,6 +127,7 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 			is("finished", bson.D{{Key: "$gt", Value: int64(0)}})), newest("finished"), 1),
 		count("finished deliveries", DestinationDelivery, scoped(is("destination_id", some), is("finished", bson.D{{Key: "$gt", Value: int64(0)}}))),
 		find("deliveries of a deleted destination", DestinationDelivery, scoped(is("destination_id", some)), asc("queued"), 500),
+		find("calls and notifications of an automation", DestinationDelivery, scoped(is("automation_id", some)), newest("queued"), 200),
 		find("delivery of a destination", DestinationDelivery, scoped(is("destination_id", some), is("_id", some)), nil, 1),
 
 		// Concurrency.

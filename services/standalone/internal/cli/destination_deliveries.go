@@ -22,6 +22,7 @@ type destinationDelivery struct {
 	Attempts    int               `json:"attempts"`
 	NextAttempt *time.Time        `json:"next_attempt"`
 	Error       *string           `json:"error"`
+	Method      string            `json:"method"`
 	Address     string            `json:"address"`
 	Headers     map[string]string `json:"headers"`
 	Body        string            `json:"body"`
@@ -62,22 +63,27 @@ func destinationDeliveriesCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(args) == 2 {
-			answer, err := s.Call(cmd.Context(), http.MethodGet, path+"/deliveries/"+url.PathEscape(args[1]), nil)
-			if err != nil {
-				return err
-			}
-			return c.showDestinationDelivery(cmd, answer)
-		}
-		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/filter", map[string]any{
-			"limit": *limit, "destination_deliveries": filter.criteria(),
-		})
+		return c.showDestinationDeliveries(cmd, s, path, args[1:], &filter, *limit)
+	}
+	return cmd
+}
+
+// showDestinationDeliveries shows the deliveries of a destination or an automation that a filter selects, or the named one with its attempts.
+func (c *connection) showDestinationDeliveries(cmd *cobra.Command, s *remote.Server, path string, named []string, filter *destinationFilter, limit int) error {
+	if len(named) > 0 {
+		answer, err := s.Call(cmd.Context(), http.MethodGet, path+"/deliveries/"+url.PathEscape(named[0]), nil)
 		if err != nil {
 			return err
 		}
-		return show(c, cmd, answer, destinationDeliveryHead, destinationDeliveryRow)
+		return c.showDestinationDelivery(cmd, answer)
 	}
-	return cmd
+	answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/filter", map[string]any{
+		"limit": limit, "destination_deliveries": filter.criteria(),
+	})
+	if err != nil {
+		return err
+	}
+	return show(c, cmd, answer, destinationDeliveryHead, destinationDeliveryRow)
 }
 
 // destinationFilter are the flags that select deliveries.
@@ -115,7 +121,7 @@ func (c *connection) showDestinationDelivery(cmd *cobra.Command, answer json.Raw
 	if err != nil {
 		return err
 	}
-	c.say(cmd, "\nPOST %s", printable(d.Address))
+	c.say(cmd, "\n%s %s", d.Method, printable(d.Address))
 	headers, err := json.Marshal(d.Headers)
 	if err != nil {
 		return fmt.Errorf("show the headers of a delivery: %w", err)

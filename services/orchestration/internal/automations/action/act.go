@@ -50,7 +50,7 @@ func (r *Runner) act(ctx context.Context, ws uuid.UUID, run *orchv1.AutomationAc
 		*orchv1.Action_ResumeFlowRun, *orchv1.Action_DeleteFlowRun:
 		return r.flowRun(ctx, o, run)
 	case *orchv1.Action_SendNotification:
-		return r.notify(ctx, o, run, kind.SendNotification)
+		return r.notify(ctx, o, ws, run, kind.SendNotification)
 	case *orchv1.Action_SendEmailNotification:
 		return r.email(ctx, o, ws, run, kind.SendEmailNotification)
 	case *orchv1.Action_CallWebhook:

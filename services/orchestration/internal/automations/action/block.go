@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 )
 
 // block is a block document with its secrets, as an action uses it.
@@ -16,8 +15,7 @@ type block struct {
 }
 
 // readBlock reads a block document, or says in the result why it cannot be used.
-func (r *Runner) readBlock(ctx context.Context, o *result, run *orchv1.AutomationActionRun, id string) (*block, bool) {
-	action := engine.ActionType(run.GetAction())
+func (r *Runner) readBlock(ctx context.Context, o *result, action, id string) (*block, bool) {
 	response, ok := r.call(ctx, o, orchv1.BlockDocumentService_ReadBlockDocument_FullMethodName,
 		&orchv1.ReadBlockDocumentRequest{Id: id, IncludeSecrets: true}, action)
 	delete(o.details, "status_code")

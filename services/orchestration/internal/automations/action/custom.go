@@ -46,14 +46,14 @@ func custom(b *block, subject, body string) ([]*egress.Message, error) {
 		m.Form(form)
 	}
 	for name, value := range texts(filled["headers"]) {
-		m.Header.Set(name, value)
+		m.SetSecret(name, value)
 	}
 	var cookies []string
 	for name, value := range texts(filled["cookies"]) {
 		cookies = append(cookies, (&http.Cookie{Name: name, Value: value}).String()) //nolint:gosec // It is sent, not set.
 	}
 	if len(cookies) > 0 {
-		m.Header.Set("Cookie", strings.Join(cookies, "; "))
+		m.SetSecret("Cookie", strings.Join(cookies, "; "))
 	}
 	return []*egress.Message{m}, nil
 }

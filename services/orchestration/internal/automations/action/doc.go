@@ -7,7 +7,12 @@
 // The first action of a firing is due at once; each makes the next one due after its first attempt, so they begin in order.
 // A claim is a lease on the run: a compare-and-set moves the time at which the run is due, and the execution renews it. A replica
 // that dies leaves the run to another one after leader.Duration, and one that ends releases it. Event ids derive from the
-// run's id, so events are idempotent. The operations of an action on the server are idempotent too: a deployment run has an idempotency key. A notification or a call may be sent again after a crash.
+// run's id, so events are idempotent. The operations of an action on the server are idempotent too: a deployment run has an idempotency key. An email may be sent again after a crash.
+//
+// Calls and notifications become deliveries to the destinations of their blocks (package destinations). The run waits for the end of its
+// deliveries, which ends it:
+//
+//	run ── rendered texts ──► delivery for each receiver ── delivered, failed ──► effect ──► action.executed, action.failed
 //
 // Debounce, batch and singleton of a deployment run keep a document for each key, which changes by compare-and-set:
 //
@@ -28,12 +33,10 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
-	"github.com/orch-project/orch/services/orchestration/internal/egress"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -47,8 +50,8 @@ type Deps struct {
 	Caller rpc.Caller
 	// Account returns the account of a workspace.
 	Account func(ctx context.Context, ws uuid.UUID) (uuid.UUID, error)
-	// Dial says which addresses notifications and calls may connect to.
-	Dial safedial.Policy
+	// Deliveries sends calls and notifications.
+	Deliveries Deliveries
 	// Mail sends email notifications; the zero value refuses them.
 	Mail Mailer
 	// Recipients bound to whom they go.
@@ -59,10 +62,6 @@ type Deps struct {
 	Random func() float64
 	// DeadLetter writes the dead letters of actions that failed permanently.
 	DeadLetter DeadLetter
-	// MaxDeliveries is the maximum number of logged calls of webhooks of an automation, and Retention their maximum age; 0 means
-	// 500 and a week.
-	MaxDeliveries int64
-	Retention     time.Duration
 	// Count counts an outcome; nil counts nothing.
 	Count func(action, outcome string)
 	// Tracer continues the traces of firings; nil is off.
@@ -77,12 +76,10 @@ type Runner struct {
 	runs *store.Collection[*orchv1.AutomationActionRun]
 	// keys are those of debounce, batch and singleton.
 	keys *store.Collection[*orchv1.AutomationKey]
-	// deliveries is the log of calls of webhooks.
-	deliveries   *store.Collection[*orchv1.AutomationDelivery]
-	destinations destinations
+	// deliveries are the calls and notifications.
+	deliveries *store.Collection[*orchv1.DestinationDelivery]
 
 	engine *jinja.Engine
-	client *egress.Client
 	woken  chan struct{}
 	// letters counts the dead letters of automations.
 	letters *engine.Counter
@@ -94,12 +91,6 @@ type Runner struct {
 
 // New returns a runner.
 func New(deps Deps) *Runner {
-	if deps.MaxDeliveries == 0 {
-		deps.MaxDeliveries = 500
-	}
-	if deps.Retention == 0 {
-		deps.Retention = 7 * 24 * time.Hour
-	}
 	if deps.Count == nil {
 		deps.Count = func(string, string) {}
 	}
@@ -107,8 +98,7 @@ func New(deps Deps) *Runner {
 		Deps:       deps,
 		runs:       store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
 		keys:       store.NewCollection(deps.Store, query.AutomationKey, &orchv1.AutomationKey{}),
-		deliveries: store.NewCollection(deps.Store, query.AutomationDelivery, &orchv1.AutomationDelivery{}),
-		client:     egress.NewClient(deps.Dial, "orch-automations", egress.Timeout),
+		deliveries: store.NewCollection(deps.Store, query.DestinationDelivery, &orchv1.DestinationDelivery{}),
 		woken:      make(chan struct{}, 1),
 
 		letters:   engine.NewCounter(time.Hour),

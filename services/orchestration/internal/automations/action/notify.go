@@ -2,10 +2,12 @@ package action
 
 import (
 	"context"
-	"fmt"
-	"net/http"
+	"errors"
+
+	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/egress"
 )
 
@@ -26,13 +28,12 @@ var notifiers = map[string]notifier{
 }
 
 // notify sends a message by a notification block.
-func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationActionRun, action *orchv1.SendNotification) *result {
-	b, ok := r.readBlock(ctx, o, run, action.GetBlockDocumentId())
+func (r *Runner) notify(ctx context.Context, o *result, ws uuid.UUID, run *orchv1.AutomationActionRun, action *orchv1.SendNotification) *result {
+	b, ok := r.readBlock(ctx, o, engine.ActionType(run.GetAction()), action.GetBlockDocumentId())
 	if !ok {
 		return o
 	}
-	build, ok := notifiers[b.kind]
-	if !ok {
+	if notifiers[b.kind] == nil {
 		return o.fail("The referenced block was not a notification block")
 	}
 	r.relateBlock(o, b)
@@ -40,26 +41,29 @@ func (r *Runner) notify(ctx context.Context, o *result, run *orchv1.AutomationAc
 	if !ok {
 		return o
 	}
+	return r.queue(ctx, o, ws, run, b, subject, body)
+}
+
+// messages makes the requests of a call or a notification by the block, one for each receiver.
+func (b *block) messages(subject, body string) ([]*egress.Message, error) {
+	build := notifiers[b.kind]
+	if b.kind == webhookBlock {
+		build = call
+	}
+	if build == nil {
+		return nil, errors.New("its type has no receivers")
+	}
 	messages, err := build(b, subject, body)
-	if err != nil {
-		o.details["notification_log"] = err.Error()
-		return o.fail("Notification failed")
+	if err == nil && len(messages) == 0 {
+		err = errIncomplete
 	}
 	for _, m := range messages {
+		if err := egress.CheckAddress(m.URL); err != nil {
+			return nil, err
+		}
 		m.PublicOnly = b.refusesPrivate()
-		response, err := r.client.Send(ctx, m)
-		if err != nil {
-			o.details["notification_log"] = err.Error()
-			return unsent(o, "Notification failed: ", err)
-		}
-		if response.Status >= http.StatusMultipleChoices { // Redirects are not followed.
-			o.details["notification_log"] = fmt.Sprintf("status %d: %s", response.Status, response.ShownBody())
-			o.fail("Notification failed")
-			o.transient = response.Status >= http.StatusInternalServerError || response.Status == http.StatusTooManyRequests
-			return o
-		}
 	}
-	return o
+	return messages, err
 }
 
 // subjectAndBody renders the templates of a notification, or says in the result why it cannot.

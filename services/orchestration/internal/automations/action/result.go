@@ -31,7 +31,7 @@ type result struct {
 	reason string
 	// transient failures are worth another attempt.
 	transient bool
-	// queued tells that the action is in the queue of a singleton, and is executed again.
+	// queued tells that the action is in the queue of a singleton and is executed again, or that its deliveries end it.
 	queued bool
 	// details are members of the payload of the action's events.
 	details map[string]any

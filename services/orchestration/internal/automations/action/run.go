@@ -101,7 +101,7 @@ func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.Automati
 			err = r.settle(trace.ContextWithSpan(ctx, span), claimed, result)
 		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errTaken) { // The deliveries of the action may have ended it already.
 		r.Log.WarnContext(ctx, "failed to record the result of an action", "action", id, "error", err)
 	}
 	return !ended
@@ -173,7 +173,7 @@ func (r *Runner) settle(ctx context.Context, claimed *claim, result *result) err
 	if result.queued {
 		return claimed.edit(ctx, func(next *orchv1.AutomationActionRun) {
 			next.Attempts--
-			next.Next, next.Reason = nil, ""
+			next.Next, next.Reason, next.Related = nil, "", result.related
 		})
 	}
 	if result.transient && run.GetAttempts() < maxAttempts {
@@ -186,17 +186,25 @@ func (r *Runner) settle(ctx context.Context, claimed *claim, result *result) err
 	if err := r.publish(ctx, claimed.ws, claimed.id, run, result); err != nil {
 		return err
 	}
+	return r.end(ctx, claimed.ws, claimed.id, run, result, claimed.edit)
+}
+
+// end counts the outcome of an action, writes a dead letter for a failure, and ends the run.
+func (r *Runner) end(
+	ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, result *result,
+	edit func(context.Context, func(next *orchv1.AutomationActionRun)) error,
+) error {
 	outcome := "executed"
 	if result.reason != "" {
 		outcome = "failed"
 	}
 	r.Count(engine.ActionType(run.GetAction()), outcome)
 	if result.reason != "" {
-		if err := r.deadLetter(ctx, claimed.ws, claimed.id, run, result.reason); err != nil {
+		if err := r.deadLetter(ctx, ws, id, run, result.reason); err != nil {
 			return err
 		}
 	}
-	return claimed.edit(ctx, func(next *orchv1.AutomationActionRun) {
+	return edit(ctx, func(next *orchv1.AutomationActionRun) {
 		next.Next, next.Reason = nil, result.reason
 		next.Expires = proto.Int64(r.Store.Now().Add(keepFor).UnixMicro())
 	})
