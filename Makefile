@@ -212,6 +212,11 @@ e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SD
 e2e-cleanup: $(VENV)/prefect-3.9 ## cancel 100 runs whose runner is dead, and count what workers remove while a worker and the servers are killed
 	go test -count=1 -v -timeout=30m -tags=e2esdk -run='^TestCleanup$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect-3.9
 
+.PHONY: e2e-liveness
+e2e-liveness: $(VENV)/prefect-3.9 $(VENV)/prefect-3.3 ## kill hosts, workers and runners of the SDK in each state; then 10,000 runs send heartbeats amid disturbances; LIVENESSFLAGS="-liveness.runs=1000"
+	go test -count=1 -v -timeout=40m -tags=e2esdk -run='^TestLiveness$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect-3.9 -old $(VENV)/prefect-3.3
+	go test -count=1 -v -timeout=40m -tags=e2e -run='^TestHealthyRunsAreNotLost$$' $(TESTFLAGS) ./test/e2e -liveness $(LIVENESSFLAGS)
+
 .PHONY: test-automations
 test-automations: ## evaluate the vectors of triggers and of matching, by one evaluator and by three replicas with crashes
 	cd services/orchestration && go test -count=1 -v -run='Vectors|Matching|Replicas|Metric' ./internal/automations/... | grep -v '^=== '

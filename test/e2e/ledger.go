@@ -135,11 +135,16 @@ type Client struct {
 
 // post sends JSON and decodes the response into a non-nil out.
 func (c *Client) post(ctx context.Context, url string, body, out any) (int, error) {
+	return c.send(ctx, http.MethodPost, url, body, out)
+}
+
+// send is post by another method.
+func (c *Client) send(ctx context.Context, method, url string, body, out any) (int, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return 0, fmt.Errorf("encode request: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(text))
 	if err != nil {
 		return 0, fmt.Errorf("create request: %w", err)
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/orch-project/orch/test/e2e"
 )
 
 // cleanupRuns are cancelled while their runner is dead.
@@ -20,13 +18,9 @@ const cleanupRuns = 100
 // TestCleanup: workers with the stock channel remove the infrastructure of every cancelled run once, although a worker and each
 // process of the server are killed among them.
 func TestCleanup(t *testing.T) {
-	settings := []string{asPrefect, "ORCH_CANCELLING_TIMEOUT=2s", "ORCH_CANCELLATION_CLEANUP_EVERY=500ms", "ORCH_CLEANUP_LEASE=5s"}
-	for name, start := range map[string]func() *e2e.Orch{
-		"one process":     func() *e2e.Orch { return e2e.StartSingleAt(t, programs, t.TempDir(), e2e.FreeAddress(t), settings...) },
-		"three processes": func() *e2e.Orch { return e2e.StartThree(t, programs, t.TempDir(), settings...) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := start()
+	for _, form := range forms {
+		t.Run(form.name, func(t *testing.T) {
+			o := form.start(t, "ORCH_CANCELLING_TIMEOUT=2s", "ORCH_CANCELLATION_CLEANUP_EVERY=500ms", "ORCH_CLEANUP_LEASE=5s")
 			engine := filepath.Join(t.TempDir(), "engine")
 			ended := make(chan result, 1)
 			go func() {

@@ -52,12 +52,12 @@ const asPrefect = "ORCH_VOCABULARY=prefect"
 // forms are the two forms of the product, on addresses that survive a restart.
 var forms = []struct {
 	name  string
-	start func(t testing.TB) *e2e.Orch
+	start func(t testing.TB, settings ...string) *e2e.Orch
 }{
-	{"one process", func(t testing.TB) *e2e.Orch {
-		return e2e.StartSingleAt(t, programs, t.TempDir(), e2e.FreeAddress(t), asPrefect)
+	{"one process", func(t testing.TB, settings ...string) *e2e.Orch {
+		return e2e.StartSingleAt(t, programs, t.TempDir(), e2e.FreeAddress(t), append(settings, asPrefect)...)
 	}},
-	{"three processes", func(t testing.TB) *e2e.Orch {
-		return e2e.StartThree(t, programs, t.TempDir(), asPrefect)
+	{"three processes", func(t testing.TB, settings ...string) *e2e.Orch {
+		return e2e.StartThree(t, programs, t.TempDir(), append(settings, asPrefect)...)
 	}},
 }
