@@ -199,6 +199,25 @@ func TestReceiverMeasuresWhatWasSent(t *testing.T) {
 	}
 }
 
+// A list of events that share a large payload is refused before all of them are encoded.
+func TestListsOfEventsAreBounded(t *testing.T) {
+	t.Parallel()
+	payload := []byte(`"` + strings.Repeat("x", broker.MaxEventBytes-2000) + `"`)
+	list := make([]*orchv1.ReceivedEvent, 100)
+	for i := range list {
+		list[i] = &orchv1.ReceivedEvent{
+			Id: uuid.NewString(), Event: "e", Occurred: timestamppb.Now(), Received: timestamppb.Now(), Payload: payload,
+			Resource: &orchv1.Resource{Labels: resource("r")},
+		}
+	}
+	_, err := events.ListToBroker(vocab, list, uuid.Max)
+	require.ErrorIs(t, err, broker.ErrTooLarge)
+	require.ErrorContains(t, err, "2 of 100 events have")
+	encoded, err := events.ListToBroker(vocab, list[:1], uuid.Max)
+	require.NoError(t, err)
+	require.Len(t, encoded, 1)
+}
+
 func TestToBroker(t *testing.T) {
 	t.Parallel()
 	ws := uuid.MustParse("01890000-0000-7000-8000-000000000003")

@@ -25,6 +25,22 @@ func ToBroker(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent, workspace uuid.U
 	return NewWriter(v).Write(e, workspace)
 }
 
+// ListToBroker returns the broker's form of several events that are published together. It ends with broker.ErrTooLarge as soon as they are
+// too large together, because the number of events does not bound their bytes: all may have the same payload.
+func ListToBroker(v vocabulary.Vocabulary, list []*orchv1.ReceivedEvent, workspace uuid.UUID) ([]broker.Event, error) {
+	encoded, size := make([]broker.Event, len(list)), 0
+	for i, event := range list {
+		var err error
+		if encoded[i], err = ToBroker(v, event, workspace); err != nil {
+			return nil, fmt.Errorf("event %d of %d: %w", i+1, len(list), err)
+		}
+		if size += len(encoded[i].Data); i > 0 && size > broker.MaxEventBytes {
+			return nil, fmt.Errorf("%w: %d of %d events have %d bytes, together at most %d are taken", broker.ErrTooLarge, i+1, len(list), size, broker.MaxEventBytes)
+		}
+	}
+	return encoded, nil
+}
+
 // FromBroker decodes the result of ToBroker. The fields of Index are empty; the trace context is that of b.
 func FromBroker(b broker.Event) (*orchv1.ReceivedEvent, uuid.UUID, error) {
 	e := &orchv1.ReceivedEvent{}

@@ -94,24 +94,13 @@ func (p *Publisher) Publish(ctx context.Context, workspace string, list ...*orch
 	}
 }
 
-// encode encodes events for the broker. The memory is in use until done. It ends when the events are too large together, whose number
-// does not bound their bytes.
+// encode encodes events for the broker. The memory is in use until done.
 func (p *Publisher) encode(ws uuid.UUID, list []*orchv1.ReceivedEvent) (encoded []broker.Event, done func(), err error) {
 	if len(list) == 1 {
 		writer := p.writers.Get().(*events.Writer)
 		e, err := writer.Write(list[0], ws)
 		return []broker.Event{e}, func() { p.writers.Put(writer) }, err
 	}
-	size := 0
-	for i, event := range list {
-		e, err := events.ToBroker(p.opts.Vocabulary, event, ws)
-		if err != nil {
-			return nil, nil, fmt.Errorf("event %d of %d: %w", i+1, len(list), err)
-		}
-		if size += len(e.Data); size > broker.MaxEventBytes {
-			return nil, nil, fmt.Errorf("%w: %d of %d events have %d bytes, together at most %d are taken", broker.ErrTooLarge, i+1, len(list), size, broker.MaxEventBytes)
-		}
-		encoded = append(encoded, e)
-	}
-	return encoded, func() {}, nil
+	encoded, err = events.ListToBroker(p.opts.Vocabulary, list, ws)
+	return encoded, func() {}, err
 }

@@ -106,11 +106,11 @@ func (s *Service) makeEvents(
 	if a.events, err = s.renderer.Events(text, hook, r, body, id); err == nil && len(a.events) == 0 {
 		return attempt{rendered: &text, filtered: true, reason: deliverylog.ReasonFiltered}
 	}
-	for i := 0; i < len(a.events) && err == nil; i++ {
-		a.events[i].Received = received
-		var e broker.Event
-		e, err = events.ToBroker(s.vocab, a.events[i], ws)
-		a.encoded = append(a.encoded, e)
+	if err == nil {
+		for _, event := range a.events {
+			event.Received = received
+		}
+		a.encoded, err = events.ListToBroker(s.vocab, a.events, ws)
 	}
 	if err == nil {
 		err = s.publisher.NewBatch().AddAll(a.encoded...) // The broker refuses events that are too large.
