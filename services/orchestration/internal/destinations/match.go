@@ -136,6 +136,7 @@ func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) 
 	}
 	found, err := m.service.destinations.FindAcross(ctx, store.Query{
 		Filter: bson.D{{Key: "ws", Value: store.Binary(ws)}, withSubscriptions}, Sort: bson.D{{Key: "name", Value: 1}}, Limit: 2 * maxDestinations,
+		Fields: []string{"_id", "ws", "ordered_by", "subscriptions.events"},
 	})
 	if err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) 
 
 // filterOf returns the filter of the names of a subscription.
 func filterOf(subscription *orchv1.DestinationSubscription) *match.Filter {
-	return match.NewFilter(&orchv1.EventTrigger{Expect: subscription.GetEvents()})
+	return match.NewNameFilter(subscription.GetEvents())
 }
 
 // delivery is the delivery of an event to a destination.

@@ -29,6 +29,15 @@ func NewResourceFilter(match *orchv1.ResourceSpecification, related *orchv1.Rela
 	return newFilter(nil, nil, match, related)
 }
 
+// NewNameFilter compiles a filter by names, in which "*" alone is special.
+func NewNameFilter(expect []string) *Filter {
+	f := &Filter{names: names{expect: expect}}
+	for _, pattern := range expect {
+		f.names.globs = append(f.names.globs, CompileStars(pattern))
+	}
+	return f
+}
+
 func newFilter(expect, after []string, match *orchv1.ResourceSpecification, related *orchv1.RelatedMatch) *Filter {
 	f := &Filter{names: compileNames(expect, after), match: compileSpec(match)}
 	if one := related.GetOne(); one != nil {
