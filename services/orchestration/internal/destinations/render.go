@@ -3,6 +3,7 @@ package destinations
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/restjson"
@@ -15,13 +16,14 @@ const maxBody = 2 << 20
 
 // render returns the body of an event by the first subscription that takes the event. It returns false if none does.
 func (s *Sender) render(ctx context.Context, d *orchv1.Destination, event *orchv1.ReceivedEvent) (body string, matches bool, err error) {
-	select {
-	case s.renderings <- struct{}{}:
-		defer func() { <-s.renderings }()
-	case <-ctx.Done():
-		return "", false, ctx.Err()
+	end, err := s.renderings.Begin(ctx, len(event.GetPayload()))
+	if err != nil {
+		return "", false, err
 	}
-	vars := jinja.Vars{"event": action.EventValue(s.service.Vocabulary, s.service.UIURL, event)}
+	defer end()
+	vars := sync.OnceValue(func() jinja.Vars { // The values of an event may be many.
+		return jinja.Vars{"event": action.EventValue(s.service.Vocabulary, s.service.UIURL, event)}
+	})
 	for i, subscription := range d.GetSubscriptions() {
 		if _, expected := filterOf(subscription).Matches(event); !expected {
 			continue
@@ -43,7 +45,7 @@ func (s *Sender) render(ctx context.Context, d *orchv1.Destination, event *orchv
 }
 
 // passes reports whether an event passes the filter of a subscription.
-func (s *Service) passes(ctx context.Context, subscription *orchv1.DestinationSubscription, vars jinja.Vars) (bool, error) {
+func (s *Service) passes(ctx context.Context, subscription *orchv1.DestinationSubscription, vars func() jinja.Vars) (bool, error) {
 	if subscription.Filter == nil {
 		return true, nil
 	}
@@ -51,11 +53,11 @@ func (s *Service) passes(ctx context.Context, subscription *orchv1.DestinationSu
 	if err != nil {
 		return false, err
 	}
-	return filter.Test(ctx, vars)
+	return filter.Test(ctx, vars())
 }
 
 // body returns the body of an event: the text of the template, or the event as the API shows it.
-func (s *Service) body(ctx context.Context, subscription *orchv1.DestinationSubscription, event *orchv1.ReceivedEvent, vars jinja.Vars) (string, error) {
+func (s *Service) body(ctx context.Context, subscription *orchv1.DestinationSubscription, event *orchv1.ReceivedEvent, vars func() jinja.Vars) (string, error) {
 	if subscription.Template == nil {
 		text, err := restjson.Marshal(event)
 		return string(text), err
@@ -64,5 +66,5 @@ func (s *Service) body(ctx context.Context, subscription *orchv1.DestinationSubs
 	if err != nil {
 		return "", err
 	}
-	return template.Render(ctx, vars)
+	return template.Render(ctx, vars())
 }

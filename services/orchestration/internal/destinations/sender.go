@@ -11,6 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/run"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/workspacelimit"
@@ -32,20 +33,17 @@ const (
 
 // Sender sends the deliveries of due destinations. Any number of replicas may run it.
 type Sender struct {
-	service *Service
-	// requests bounds the requests of the process that are in flight, and renderings the templates that are rendered at once.
-	requests, renderings chan struct{}
+	service    *Service
+	requests   chan struct{} // Bounds the requests of the process that are in flight.
+	renderings *action.Renderings
 }
 
-// The bounds of a process: requests in flight, and templates that are rendered at once.
-const (
-	maxRequests   = 128
-	maxRenderings = 16
-)
+// maxRequests bounds the requests of a process that are in flight.
+const maxRequests = 128
 
 // NewSender returns a sender.
 func (s *Service) NewSender() *Sender {
-	return &Sender{service: s, requests: make(chan struct{}, maxRequests), renderings: make(chan struct{}, maxRenderings)}
+	return &Sender{service: s, requests: make(chan struct{}, maxRequests), renderings: action.NewRenderings()}
 }
 
 // Name implements run.Worker.
@@ -78,7 +76,7 @@ func (s *Sender) begin(ctx context.Context, busy *workspacelimit.Limiter, group 
 	for after := int64(0); ; {
 		window := bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: s.service.Store.Now().UnixMicro()}}
 		found, err := s.service.destinations.FindAcross(ctx, store.Query{
-			Filter: bson.D{{Key: "due", Value: window}}, Sort: bson.D{{Key: "due", Value: 1}}, Limit: duePage,
+			Filter: bson.D{{Key: "due", Value: window}}, Sort: bson.D{{Key: "due", Value: 1}}, Limit: duePage, Fields: []string{"_id", "ws", "due"},
 		})
 		if err != nil {
 			return err

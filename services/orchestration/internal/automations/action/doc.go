@@ -84,9 +84,8 @@ type Runner struct {
 	// letters counts the dead letters of automations.
 	letters *engine.Counter
 	// mails counts the recipients of an account.
-	mails *engine.Counter
-	// rendering bounds the templates that are rendered at once.
-	rendering chan struct{}
+	mails      *engine.Counter
+	renderings *Renderings
 }
 
 // New returns a runner.
@@ -101,9 +100,9 @@ func New(deps Deps) *Runner {
 		deliveries: store.NewCollection(deps.Store, query.DestinationDelivery, &orchv1.DestinationDelivery{}),
 		woken:      make(chan struct{}, 1),
 
-		letters:   engine.NewCounter(time.Hour),
-		mails:     engine.NewCounter(time.Hour),
-		rendering: make(chan struct{}, maxRenderings),
+		letters:    engine.NewCounter(time.Hour),
+		mails:      engine.NewCounter(time.Hour),
+		renderings: NewRenderings(),
 	}
 	r.engine = NewEngine(deps.UIURL, deps.Vocabulary)
 	return r

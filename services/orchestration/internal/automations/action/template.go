@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -20,9 +22,6 @@ const (
 	maxRange     = 100
 	maxLoops     = 10
 	maxLoopDepth = 2
-	// maxRenderings bounds the templates that are rendered at once: each may allocate what its budget permits. It is twice the
-	// share of a workspace.
-	maxRenderings = 2 * maxShare
 )
 
 // NewEngine returns the engine of templates over events. ui is the address of the dashboard.
@@ -49,14 +48,12 @@ func (r *Runner) render(ctx context.Context, run *orchv1.AutomationActionRun, te
 	if err != nil {
 		return "", err
 	}
-	variables := r.variables(ctx, run, text)
-	select {
-	case r.rendering <- struct{}{}:
-		defer func() { <-r.rendering }()
-	case <-ctx.Done():
-		return "", fmt.Errorf("wait for other templates: %w", ctx.Err())
+	end, err := r.renderings.Begin(ctx, proto.Size(run.GetFiring()))
+	if err != nil {
+		return "", err
 	}
-	return program.Render(ctx, variables)
+	defer end()
+	return program.Render(ctx, r.variables(ctx, run, text))
 }
 
 // templateFailed notes that a template could not be rendered.

@@ -18,15 +18,43 @@ func TestRenderingsAreBounded(t *testing.T) {
 	r := New(Deps{Store: storetest.Embedded(t, clock.NewManual(noon)), Vocabulary: vocabulary.Orch})
 	run := &orchv1.AutomationActionRun{Automation: &orchv1.Automation{Name: "a"}, Firing: &orchv1.AutomationFiring{}}
 	for range maxRenderings {
-		r.rendering <- struct{}{}
+		r.renderings.all <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := r.render(ctx, run, "{{ 1 + 1 }}")
 	require.ErrorIs(t, err, context.Canceled)
-	<-r.rendering
+	<-r.renderings.all
 	text, err := r.render(t.Context(), run, "{{ 1 + 1 }}")
 	require.NoError(t, err)
 	require.Equal(t, "2", text)
-	require.Len(t, r.rendering, maxRenderings-1, "it gives its place back")
+	require.Len(t, r.renderings.all, maxRenderings-1, "it gives its place back")
+}
+
+// Templates over large events wait for each other, and those over small ones do not wait for them.
+func TestLargeRenderingsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := NewRenderings()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var ends []func()
+	begin := func(ctx context.Context, bytes int) error {
+		end, err := r.Begin(ctx, bytes)
+		if err == nil {
+			ends = append(ends, end)
+		}
+		return err
+	}
+	for range maxLargeRenderings {
+		require.NoError(t, begin(t.Context(), largeEvents+1))
+	}
+	require.ErrorIs(t, begin(ended, largeEvents+1), context.Canceled)
+	for range maxRenderings - maxLargeRenderings {
+		require.NoError(t, begin(t.Context(), largeEvents))
+	}
+	for _, end := range ends {
+		end()
+	}
+	require.Empty(t, r.all)
+	require.Empty(t, r.large)
 }
