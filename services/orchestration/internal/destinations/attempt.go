@@ -220,7 +220,7 @@ func (cs *session) record(to *orchv1.Destination, d *orchv1.DestinationDelivery,
 		case next.ActionRunId != nil:
 			run, err := uuid.Parse(next.GetActionRunId())
 			return []store.Effect{s.Store.ResourceEffect(action.KindDelivered, cs.claim.ws, run)}, err
-		case next.GetState() == orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_DELIVERED:
+		case next.GetState() == orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_DELIVERED, s.concernsDestinations(next.GetEvent()):
 			return nil, nil
 		}
 		return s.report(cs.claim.ws, to, "delivery-failed", map[string]any{

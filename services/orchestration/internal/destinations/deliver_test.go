@@ -497,6 +497,26 @@ func TestADestinationReceivesNoEventsAboutItself(t *testing.T) {
 	require.Equal(t, other.ID.String(), log[0].GetEventId())
 }
 
+// Destinations that receive the failures of each other do not cause events without end.
+func TestAFailureToReportAFailureIsNotReported(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.create(newReceiver(t, nil).URL, func(c *orchv1.DestinationCreate) {
+		c.Subscriptions[0].Events, c.Subscriptions[0].Template = []string{"*"}, proto.String("{{ 1 // 0 }}")
+	})
+	report := w.event("orch.destination.delivery-failed", "orch.destination."+uuid.NewString())
+	require.NoError(t, w.matcher.Queue(t.Context(), w.ws, append(w.emit(), w.event("order.paid", "order.1"), report)))
+	w.pass()
+	caused := map[string][]string{}
+	for _, one := range w.log(d) {
+		require.Equal(t, failed, one.GetState())
+		caused[one.GetEvent()] = w.published(query.DestinationDelivery, one.GetId())
+	}
+	require.Equal(t, map[string][]string{
+		"order.paid": {"orch.destination.delivery-failed"}, "orch.destination.delivery-failed": nil,
+	}, caused)
+}
+
 // A change is known to the matcher from its event on.
 func TestTheMatcherFollowsChanges(t *testing.T) {
 	t.Parallel()
@@ -518,6 +538,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"subscriptions": func(c *orchv1.DestinationCreate) {
 			c.Subscriptions[0].Events = slices.Repeat([]string{strings.Repeat("a", maxPattern)}, maxPatternLengths/maxPattern+1)
 		},
+		"":                         func(c *orchv1.DestinationCreate) { c.Description = strings.Repeat("a", maxDestination) },
 		"headers.Host":             func(c *orchv1.DestinationCreate) { c.Headers = map[string]string{"Host": "a"} },
 		"headers.webhook-id":       func(c *orchv1.DestinationCreate) { c.Headers = map[string]string{"webhook-id": "a"} },
 		"headers.X":                func(c *orchv1.DestinationCreate) { c.Headers = map[string]string{"X": "a\r\nb"} },

@@ -3,6 +3,7 @@ package destinations
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -25,4 +26,10 @@ func (s *Service) report(ws uuid.UUID, d *orchv1.Destination, verb string, paylo
 		ID: s.Store.NewID(), Kind: kind, Verb: verb, Of: id, Name: d.GetName(), At: s.Store.Now(), Payload: text,
 	}.Event(s.Vocabulary))
 	return []store.Effect{effect}, err
+}
+
+// concernsDestinations reports whether an event of a name is about a destination. The failed delivery of such an event causes none:
+// destinations that receive the failures of each other would otherwise cause events without end.
+func (s *Service) concernsDestinations(name string) bool {
+	return strings.HasPrefix(name, s.Vocabulary.Name(kind)+".")
 }

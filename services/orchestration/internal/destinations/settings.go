@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/net/http/httpguts"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -95,11 +96,17 @@ func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, rate
 			return err
 		}
 	}
+	if n := proto.Size(d); n > maxDestination {
+		refuse(fmt.Sprintf("the destination has %d bytes, the limit is %d", n, maxDestination))
+	}
 	if len(fieldErrors) > 0 {
 		return rpc.Invalid(fieldErrors...)
 	}
 	return nil
 }
+
+// maxDestination bounds all settings of a destination in bytes: each session has one in memory.
+const maxDestination = 512 << 10
 
 // maxLabel bounds the name of a label, maxPattern the name of an event in a subscription, and maxPatternLengths all names in
 // the subscriptions of a destination, in bytes: the Matcher keeps them in memory.
