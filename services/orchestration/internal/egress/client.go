@@ -14,6 +14,8 @@ import (
 
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/tracing"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/redact"
 )
 
 // Timeout bounds an exchange of a client of the server.
@@ -52,18 +54,25 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	// secrets are texts of the request. Pages of errors quote requests.
+	secrets []string
 }
 
-// ShownBody returns the beginning of the body as text.
+// masked returns a text of the response without the secrets of the request.
+func (r *Response) masked(text string) string {
+	return redact.Own(&receive.Request{Secrets: r.secrets}, text)
+}
+
+// ShownBody returns the beginning of the body as text, without the secrets of the request.
 func (r *Response) ShownBody() string {
-	shown := []rune(string(r.Body))
+	shown := []rune(r.masked(string(r.Body)))
 	return strings.ToValidUTF8(string(shown[:min(len(shown), MaxShown)]), "\ufffd")
 }
 
 // forwarded are headers of responses that are not shown: they describe the route of the response.
 var forwarded = []string{"authorization", "set-cookie", "traceparent", "via", "x-forwarded", "x-b3", "x-cloud-trace", "x-envoy"}
 
-// ShownHeaders returns the headers of a response for events and logs, by lower-case name, as valid UTF-8.
+// ShownHeaders returns the headers of a response for events and logs, by lower-case name, as valid UTF-8, without the secrets of the request.
 func (r *Response) ShownHeaders() map[string]string {
 	shown := map[string]string{}
 	for name, values := range r.Header {
@@ -73,10 +82,26 @@ func (r *Response) ShownHeaders() map[string]string {
 			hidden = hidden || strings.HasPrefix(lower, prefix)
 		}
 		if !hidden {
-			shown[lower] = strings.ToValidUTF8(strings.Join(values, ", "), "\ufffd")
+			shown[lower] = strings.ToValidUTF8(r.masked(strings.Join(values, ", ")), "\ufffd")
 		}
 	}
 	return shown
+}
+
+// secrets returns the texts of a message that logs must not show: the values of secret headers, and what follows the host in the address.
+func (m *Message) secrets() (all []string) {
+	if target, err := url.Parse(m.URL); err == nil {
+		all = append(all, target.RequestURI(), target.Path)
+	}
+	for name, secret := range m.secret {
+		if secret {
+			for _, value := range m.Header.Values(name) {
+				_, credential, _ := strings.Cut(value, " ") // Behind the scheme of Authorization.
+				all = append(all, value, credential)
+			}
+		}
+	}
+	return all
 }
 
 // ErrAddress means that an address is not one of http or https with a host.
@@ -119,7 +144,7 @@ func (c *Client) Send(ctx context.Context, m *Message) (*Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", withoutAddress(err))
 	}
-	return &Response{response.StatusCode, response.Header, body}, nil
+	return &Response{response.StatusCode, response.Header, body, m.secrets()}, nil
 }
 
 // Reason returns why there is no response.

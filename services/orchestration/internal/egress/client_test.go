@@ -78,6 +78,31 @@ func TestErrorsOfTheNetworkNameNoAddress(t *testing.T) {
 	}
 }
 
+// Receivers that quote the request in a page of errors show readers neither the path of the address nor the secret headers.
+func TestResponsesDoNotShowTheSecretsOfRequests(t *testing.T) {
+	t.Parallel()
+	policy, err := safedial.ParsePolicy("127.0.0.1")
+	require.NoError(t, err)
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", r.URL.RequestURI()+"/")
+		fmt.Fprintf(w, "Cannot POST %s, invalid token %s of %q", r.URL.Path, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.Header)
+	}))
+	t.Cleanup(target.Close)
+	m := NewMessage(http.MethodPost, target.URL+"/services/topsecret?key=topsecret")
+	m.SetSecret("Authorization", "Bearer topsecret")
+	m.SetSecret("X-Key", `top"secret`)
+	m.SetSecret("Accept", "application/json")
+	response, err := NewClient(policy, "test", 10*time.Second).Send(t.Context(), m)
+	require.NoError(t, err)
+	require.Contains(t, string(response.Body), "topsecret")
+	shown := response.ShownBody()
+	require.Contains(t, shown, "Cannot POST ***, invalid token *** of ")
+	require.Contains(t, shown, "application/json")
+	for _, text := range []string{shown, response.ShownHeaders()["location"]} {
+		require.NotContains(t, text, "secret")
+	}
+}
+
 // A message whose headers or method cannot be sent is an error that shows neither their values nor the address, and nothing is
 // sent.
 func TestHeadersCannotInjectOthers(t *testing.T) {
