@@ -211,15 +211,25 @@ func (r *Runner) email(ctx context.Context, o *result, ws uuid.UUID, run *orchv1
 	if err == nil {
 		return o
 	}
-	o.details["notification_log"] = err.Error()
-	if errors.Is(err, errNoTLS) {
-		return o.fail("%s", err) // Another attempt meets the same server.
-	}
-	var refused *textproto.Error
-	if errors.As(err, &refused) && refused.Code >= permanentSMTP {
+	r.Log.WarnContext(ctx, "failed to send mail", "automation", run.GetAutomation().GetId(), "error", err)
+	problem, permanent := mailProblem(err)
+	o.details["notification_log"] = problem
+	if permanent {
 		return o.fail("Notification failed")
 	}
-	return o.later(errors.New("Notification failed: " + err.Error()))
+	return o.later(errors.New("Notification failed: " + problem))
+}
+
+// mailProblem returns what readers of events learn about an error, and whether another attempt meets it too. The error itself describes the
+// operator's network: addresses, names, and replies that quote them.
+func mailProblem(err error) (problem string, permanent bool) {
+	if errors.Is(err, errNoTLS) {
+		return err.Error(), true
+	}
+	if reply, ok := errors.AsType[*textproto.Error](err); ok {
+		return fmt.Sprintf("the SMTP server replied %d", reply.Code), reply.Code >= permanentSMTP
+	}
+	return "the exchange with the SMTP server failed", false
 }
 
 // permanentSMTP is the first reply code of refusals that another attempt meets too (RFC 5321, section 4.2.1).
