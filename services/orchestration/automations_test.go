@@ -133,6 +133,7 @@ func TestAutomationsThatAreRefused(t *testing.T) {
 	}
 	const inferred = `[{"type":"run-deployment","source":"inferred"}]`
 	selected := `[{"type":"run-deployment","deployment_id":"` + anID + `"}]`
+	large := `{"type":"run-deployment","deployment_id":"` + anID + `","parameters":{"a":"` + strings.Repeat("a", 500_000) + `"}}`
 	for name, c := range map[string]struct {
 		trigger, actions string
 		at               string
@@ -149,6 +150,7 @@ func TestAutomationsThatAreRefused(t *testing.T) {
 		"template":        {trigger, `[{"type":"send-notification","block_document_id":"` + anID + `","body":"{{ x"}]`, "body", "'body' is not a valid template"},
 		"loops":           {trigger, `[{"type":"call-webhook","block_document_id":"` + anID + `","payload":"` + strings.Repeat("{% for x in y %}{% endfor %}", 11) + `"}]`, "payload", "for loops"},
 		"parameters":      {trigger, `[{"type":"run-deployment","deployment_id":"` + anID + `","parameters":{"a":{"b":"{{ x"}}}]`, "parameters", "a.b"},
+		"too large":       {trigger, "[" + strings.Repeat(large+",", 2) + large + "]", "body", "the limit is 1048576"},
 		"past":            {trigger, `[{"type":"run-deployment","deployment_id":"` + anID + `","schedule_after":-1}]`, "schedule_after", "non-negative"},
 		"endless":         {runs("{}", "Running"), inferred, "body", "infinite loop"},
 		"endless, chosen": {runs(`{"orch.resource.id":"orch.flow-run.*"}`, "*"), selected, "body", "infinite loop"},

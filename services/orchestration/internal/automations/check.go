@@ -3,14 +3,23 @@ package automations
 import (
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
+
+// maxAutomation bounds an automation in bytes: the evaluation has all automations of a workspace in memory.
+const maxAutomation = 1 << 20
 
 // Prepare gives an automation's triggers new ids, fills in what was not sent, and notes what it relates to. The error is
 // a 422 that names all field errors.
 func (s *Checker) Prepare(a *orchv1.Automation) error {
 	found := &fieldErrors{}
+	if n := proto.Size(a); n > maxAutomation {
+		found.add(body, "The automation has %d bytes, the limit is %d", n, maxAutomation)
+		return rpc.Invalid(found.list...)
+	}
 	prepareTrigger(a.GetTrigger(), s.newID, body.key("trigger"), found)
 	s.checkLabels(a.GetTrigger(), body.key("trigger"), found, 0)
 	for _, list := range []struct {
