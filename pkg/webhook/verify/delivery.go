@@ -86,7 +86,7 @@ func deliveryName(scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request)
 		return firstOf(named(signedObject(r).Text("id")), contentName(proof, r))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_CALENDLY, orchv1.WebhookScheme_WEBHOOK_SCHEME_CLOUDFLARE_STREAM,
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_SENDGRID: // Each attempt has a timestamp of its own, and the body no id.
-		digest := sha256.Sum256(r.Wire)
+		digest := sha256.Sum256(r.Raw) // A compression that somebody else chose distinguishes no deliveries.
 		return named(hex.EncodeToString(digest[:]))
 	case orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY:
 		return firstOf(named(signedObject(r).Object("event").Text("id")), contentName(proof, r))

@@ -301,6 +301,7 @@ func TestHeadersDistinguishNoDeliveries(t *testing.T) {
 	t.Parallel()
 	p := func(s string) *string { return &s }
 	const body = `{"event": {"id": "e-1"}, "n": 1}`
+	at := strconv.FormatInt(now.Unix(), 10)
 	hmacOf := func(content string) *orchv1.WebhookVerificationInput {
 		return &orchv1.WebhookVerificationInput{
 			Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC, Header: p("X-Sig"), IdHeader: p("X-Id"), SignedContent: p(content),
@@ -331,6 +332,7 @@ func TestHeadersDistinguishNoDeliveries(t *testing.T) {
 			[]string{"Host", "orch.example", "X-Twilio-Signature", sha1Base64("https://orch.example/hooks/s")},
 			nil,
 		},
+		{"calendly", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_CALENDLY), body, "X-Id", []string{"Calendly-Webhook-Signature", "t=" + at + ",v1=" + hexMAC(secret, at+"."+body)}, nil},
 		{"pagerduty", input(orchv1.WebhookScheme_WEBHOOK_SCHEME_PAGERDUTY), body, "X-Webhook-Id", []string{"X-PagerDuty-Signature", "v1=" + hexMAC(secret, body)}, nil},
 		{"hmac of the body", hmacOf("{body}"), body, "X-Id", []string{"X-Sig", hexMAC(secret, body)}, nil},
 		{"hmac of more than the body", hmacOf("v1:{body}:end"), body, "X-Id", []string{"X-Sig", hexMAC(secret, "v1:"+body+":end")}, nil},
@@ -338,9 +340,10 @@ func TestHeadersDistinguishNoDeliveries(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			v := verifier(t, c.input, secret)
+			sent := c.body
 			id := func(header ...string) uuid.UUID {
 				r := request(c.body, append(slices.Clone(c.signed), header...)...)
-				r.URI = "/hooks/s"
+				r.URI, r.Wire = "/hooks/s", []byte(sent)
 				proof, err := v.Verify(t.Context(), r, now)
 				require.NoError(t, err)
 				return verify.EventID(hook, orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID, v.Scheme(), &proof, r)
@@ -357,6 +360,11 @@ func TestHeadersDistinguishNoDeliveries(t *testing.T) {
 				{"Idempotency-Key", "d-5"},
 			} {
 				require.Equal(t, first, id(header...), header)
+			}
+			if c.body != "" {
+				sent = "the same, compressed"
+				require.Equal(t, first, id(c.id, "d-6"))
+				sent = c.body
 			}
 			if c.input.GetScheme() != orchv1.WebhookScheme_WEBHOOK_SCHEME_TWILIO { // Its signature depends on the type.
 				for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16"} {
