@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"net/url"
 	"strings"
@@ -63,9 +64,10 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 		return
 	}
 	user, secret := r.PostForm.Get("user"), r.PostForm.Get("secret")
-	from, name := s.opts.Authorizer.Client(r), ""
-	if s.opts.Credential == "password" {
-		name = user // A user who signs in by a key has no name, whatever the form says.
+	from, name := s.opts.Authorizer.Client(r), user
+	if s.opts.Credential != "password" {
+		digest := sha256.Sum256([]byte(secret)) // A key names its user, whatever the form says.
+		name = string(digest[:])
 	}
 	if !s.attempts.Allow(from, name) {
 		w.Header().Set("Retry-After", "60")

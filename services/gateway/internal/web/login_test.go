@@ -150,10 +150,20 @@ func TestSignInIsRateLimited(t *testing.T) {
 	for range session.MaxAttempts {
 		require.Equal(t, 401, b.do(t, "POST", "/login", form).Code)
 	}
-	form.Set("secret", "right")
 	got := b.do(t, "POST", "/login", form)
 	require.Equal(t, 429, got.Code)
 	require.Equal(t, "60", got.Header().Get("Retry-After"))
+	form.Set("secret", "right")
+	require.Equal(t, 303, b.do(t, "POST", "/login", form).Code, "others who share the address sign in")
+
+	b = &browserOf{withLogin(t), map[string]string{}}
+	b.site.opts.Credential = "password"
+	form = url.Values{"user": {"ada"}, "secret": {"wrong"}, session.FormField: {b.token(t, "/login")}}
+	for i := range session.MaxAttempts {
+		form.Set("secret", strconv.Itoa(i))
+		require.Equal(t, 401, b.do(t, "POST", "/login", form).Code)
+	}
+	require.Equal(t, 429, b.do(t, "POST", "/login", form).Code, "another password for the same name")
 }
 
 func TestNextIsAPathOfThisServer(t *testing.T) {

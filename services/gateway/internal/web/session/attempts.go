@@ -13,8 +13,9 @@ const (
 	// MaxAttempts is the number of failed sign-ins per address, name and minute.
 	MaxAttempts = 5
 	rateWindow  = time.Minute
-	// maxAddresses bounds the memory; beyond it, the limit also counts unknown addresses together.
-	maxAddresses = 10_000
+	// maxCounted bounds the addresses and names in memory. Each further one replaces another one: a limit that they shared would let
+	// one client, which makes up names, refuse everybody.
+	maxCounted = 10_000
 )
 
 // Attempts limits failed sign-ins per client address and name. Behind a proxy that is not named all users share one address: whoever
@@ -60,8 +61,11 @@ func (a *Attempts) Allow(from netip.Addr, name string) bool {
 		a.since = now
 		clear(a.count)
 	}
-	if _, counted := a.count[key]; !counted && len(a.count) >= maxAddresses {
-		key = attempt{}
+	if _, counted := a.count[key]; !counted && len(a.count) >= maxCounted {
+		for other := range a.count {
+			delete(a.count, other)
+			break
+		}
 	}
 	a.count[key]++
 	return a.count[key] <= MaxAttempts
@@ -72,9 +76,6 @@ func (a *Attempts) Succeeded(from netip.Addr, name string) {
 	key := newAttempt(from, name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, counted := a.count[key]; !counted {
-		key = attempt{}
-	}
 	if a.count[key] > 0 {
 		a.count[key]--
 	}

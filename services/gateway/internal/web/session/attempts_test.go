@@ -2,7 +2,9 @@ package session_test
 
 import (
 	"net/netip"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,4 +27,14 @@ func TestFailuresLockOutOneName(t *testing.T) {
 		require.True(t, a.Allow(proxy, "bob"), "another name")
 		a.Succeeded(proxy, "bob")
 	}
+}
+
+// One client that makes up names refuses nobody else.
+func TestMadeUpNamesLockOutNobody(t *testing.T) {
+	t.Parallel()
+	a := session.NewAttempts(clock.NewManual(time.Unix(0, 0)))
+	for i := range 12_000 {
+		require.True(t, a.Allow(netip.MustParseAddr("10.0.0.1"), strconv.Itoa(i)))
+	}
+	require.True(t, a.Allow(netip.MustParseAddr("10.0.0.2"), "ada"))
 }
