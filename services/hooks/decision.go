@@ -48,6 +48,7 @@ func (d *decision) setHeader(name, value string) {
 
 // respond writes the response.
 func (d *decision) respond(w http.ResponseWriter) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	maps.Copy(w.Header(), d.header)
 	w.WriteHeader(d.status)
 	if len(d.body) > 0 {

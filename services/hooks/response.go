@@ -29,5 +29,4 @@ func (d *delivery) setResponse(ctx context.Context, end *decision) {
 		end.setHeader(name, value)
 	}
 	end.setHeader("Content-Security-Policy", "default-src 'none'; sandbox")
-	end.setHeader("X-Content-Type-Options", "nosniff")
 }
