@@ -74,6 +74,8 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("::ffff:0:0:0/96"), // IPv4 in the form "translated".
 	netip.MustParsePrefix("3fff::/20"),       // Documentation.
 	netip.MustParsePrefix("5f00::/16"),       // Segment routing.
+	// The metadata and management of virtual machines in Azure, although the address is not of a special network.
+	netip.MustParsePrefix("168.63.129.16/32"),
 }
 
 // Check returns ErrForbidden for an address that may not be connected to.

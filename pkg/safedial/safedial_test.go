@@ -21,10 +21,9 @@ func TestCheck(t *testing.T) {
 	for address, public := range map[string]bool{
 		"1.1.1.1": true, "93.184.216.34": true, "2606:4700::1111": true,
 		"127.0.0.1": false, "127.1.2.3": false, "::1": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "172.16.3.4": false,
-		"192.168.1.1": false, "169.254.169.254": false, "fe80::1": false, "fd00:ec2::254": false, "100.100.100.200": false,
-		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false,
+		"192.168.1.1": false, "169.254.169.254": false, "fe80::1": false, "fd00:ec2::254": false, "100.100.100.200": false, "168.63.129.16": false,
 		"224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false,
-		"::127.0.0.1": false, "::ffff:0:127.0.0.1": false, "3fff::1": false, "5f00::1": false,
+		"3fff::1": false, "5f00::1": false,
 	} {
 		err := safedial.Policy{}.Check(netip.MustParseAddr(address))
 		if public {
@@ -40,6 +39,17 @@ func TestCheck(t *testing.T) {
 	require.ErrorIs(t, p.Check(netip.MustParseAddr("10.2.0.1")), safedial.ErrForbidden)
 	_, err = safedial.ParsePolicy("nowhere")
 	require.Error(t, err)
+}
+
+// An address of IPv6 that embeds one of IPv4 could lead to the latter.
+func TestEmbeddedAddressesAreNotPublic(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{
+		"::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:168.63.129.16", "::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::7f00:1",
+		"2002:7f00:1::", "2001:0:7f00:1::",
+	} {
+		require.ErrorIs(t, safedial.Policy{}.Check(netip.MustParseAddr(address)), safedial.ErrForbidden, address)
+	}
 }
 
 func TestClientChecksTheAddressItConnectsTo(t *testing.T) {

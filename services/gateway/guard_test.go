@@ -95,7 +95,7 @@ func TestAReboundPageReadsNothingBehindATrustedProxy(t *testing.T) {
 	}
 }
 
-func TestResponsesCarryHeadersForBrowsers(t *testing.T) {
+func TestResponsesOfTheAPIHaveHeadersForBrowsers(t *testing.T) {
 	t.Parallel()
 	s := start(t, gateway.Deps{}, func(c *gateway.Config) { c.PublicURL = "https://orch.example.com" })
 	for _, path := range []string{"/api/health", "/api/nowhere", "/api/openapi.json", "/", "/hooks/nobody"} {

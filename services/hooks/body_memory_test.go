@@ -114,9 +114,9 @@ func hostileRequests(t *testing.T) (*world, []hostile) {
 	return w, all
 }
 
-// TestWorstBodiesTakeMemoryInProportion posts the worst body of every parser. The allocation of a stranger's request stays within a
+// TestASmallRequestDoesNotTakeMuchMemory posts the worst body of every parser. The allocation of a stranger's request stays within a
 // small factor of the decompressed body; that of an accepted one within the bound of its values.
-func TestWorstBodiesTakeMemoryInProportion(t *testing.T) { //nolint:paralleltest // It measures the memory of the process.
+func TestASmallRequestDoesNotTakeMuchMemory(t *testing.T) { //nolint:paralleltest // It measures the memory of the process.
 	w, all := hostileRequests(t)
 	const (
 		strangerFactor = 8

@@ -93,9 +93,9 @@ func TestAuditEventsAreRead(t *testing.T) {
 	require.Equal(t, 0, h.audit(other.key, other.accountPath(), ofBots).Total)
 }
 
-// TestNobodyForgesAuditEvents: clients and templates can neither name an event as the server's audit does, nor attribute one
+// TestAClientForgesNoAuditEvent: clients and templates can neither name an event as the server's audit does, nor attribute one
 // to what an account owns. Reports of clients about their work still pass.
-func TestNobodyForgesAuditEvents(t *testing.T) {
+func TestAClientForgesNoAuditEvent(t *testing.T) {
 	t.Parallel()
 	for _, own := range []string{"orch", "prefect"} {
 		t.Run(own, func(t *testing.T) {

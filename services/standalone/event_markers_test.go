@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMarkersInEventsAreData: an action replaces the markers of its own definition, and never those that a sender put into an
+// TestMarkersOfAnEventAreNotExecuted: an action replaces the markers of its own definition, and never those that a sender put into an
 // event: at the top, deep inside of objects and lists, and under either key.
-func TestMarkersInEventsAreData(t *testing.T) {
+func TestMarkersOfAnEventAreNotExecuted(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	type created struct{ ID, URL string }

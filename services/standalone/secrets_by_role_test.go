@@ -301,7 +301,7 @@ func (h *hosted) listen(t *testing.T, g guarded, who reader, path, filter, last 
 	}
 }
 
-// listenToAll opens the sockets that show events, logs and work pools.
+// listenToAll opens the sockets that show events, logs, deliveries and work pools.
 func (h *hosted) listenToAll(t *testing.T, g guarded, who reader, writer string) {
 	t.Helper()
 	last := uuid.NewString()
@@ -315,13 +315,18 @@ func (h *hosted) listenToAll(t *testing.T, g guarded, who reader, writer string)
 		h.do(h.owner, http.MethodPost, workspacePath+"/logs/", fmt.Sprintf(
 			`[{"name": "n", "level": 20, "message": "canary-row", "timestamp": %q, "flow_run_id": %q}]`, time.Now().UTC().Format(time.RFC3339), uuid.NewString()))
 	})
+	received := "canary-row"
+	if who.foreign {
+		received = "listening" // The first message.
+	}
+	h.listen(t, g, who, "/deliveries/out", `{"type":"listen","since":"2020-01-01T00:00:00Z"}`, received, func() {})
 	if who.key == "" || who.prefix == workspacePath { // A worker creates the pool in a workspace of its own.
 		h.listen(t, g, who, "/work_pools/canary-pool/workers/connect", helloOfWorker, "worker.ready", func() {})
 	}
 }
 
-// TestSecretsByRole asks every route, every page and the sockets of events, logs and workers, about objects with secrets, as every
-// role and as strangers: no answer has a secret; block secrets, addresses of webhooks, dead letters and audit events are in answers to
+// TestSecretsByRole asks every route, every page and the sockets of events, logs, deliveries and workers, about objects with secrets, as
+// every role and as strangers: no answer has a secret; block secrets, addresses of webhooks, dead letters and audit events are in answers to
 // callers with their scope alone; and strangers see no row. A route of a new kind needs a row in the table.
 func TestSecretsByRole(t *testing.T) {
 	t.Parallel()

@@ -26,8 +26,8 @@ func (h *hosted) dialSocket(path, key string) (*websocket.Conn, int) {
 	return c, response.StatusCode
 }
 
-// TestUnauthenticatedSocketsLeaveOthersTheirs: clients that send nothing use up neither the server's sockets nor those of others.
-func TestUnauthenticatedSocketsLeaveOthersTheirs(t *testing.T) {
+// TestStrangersLeaveSocketsToOthers: clients that send nothing use up neither the server's sockets nor those of others.
+func TestStrangersLeaveSocketsToOthers(t *testing.T) {
 	t.Parallel()
 	h := startHosted(t, "orch", "ORCH_GATEWAY_MAX_SOCKETS", "5")
 	refused := 0

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyRegionsAreHostsOfSNS: the S3 bucket with the name sns belongs to a stranger.
-func TestOnlyRegionsAreHostsOfSNS(t *testing.T) {
+// TestABucketIsNoHostOfSNS: the S3 bucket with the name sns belongs to a stranger.
+func TestABucketIsNoHostOfSNS(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"sns.eu-central-1.amazonaws.com", "sns.us-gov-west-1.amazonaws.com", "sns.cn-north-1.amazonaws.com.cn", "sns.ap-southeast-7.amazonaws.com",
