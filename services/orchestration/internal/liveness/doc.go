@@ -6,7 +6,7 @@
 //	           heartbeat found, or a state written
 //	     ┌──────────────────────────────────────────────┐
 //	     ▼                                              │
-//	  watched ── missed − 1 intervals of silence ──▶ suspected ── 1 more, and no event about the run ──▶ lost
+//	  watched ── missed − 1½ intervals of silence ─▶ suspected ── 1½ more, no event about the run ───▶ lost
 //	     │ ▲                                            │                                                 │
 //	     │ └──── the judge did not hear for a while ────┘                         the state is still the same one
 //	     ▼                                                                                                │

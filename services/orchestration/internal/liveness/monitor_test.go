@@ -89,6 +89,10 @@ var disturbances = []disturbance{
 	}},
 	{name: "a clock that steps forward", at: steps(time.Hour)},
 	{name: "a clock that steps back", at: steps(-time.Hour)},
+	{name: "a clock that steps back, before a heartbeat that comes late", at: func(w *world, elapsed time.Duration) (bool, bool) {
+		steps(-time.Hour)(w, elapsed)
+		return !during(elapsed, 26*time.Minute+30*time.Second, 29*time.Minute+30*time.Second), true
+	}},
 	{name: "a client's clock that is ahead", occurred: time.Hour},
 	{name: "a client's clock that is behind", occurred: -time.Hour},
 	{name: "a gateway's clock that is ahead", received: 10 * time.Minute},

@@ -91,9 +91,15 @@ func (w *watch) observe(beats []heartbeat, now, since time.Duration, wall time.T
 // quiet returns the silence that counts.
 func (w *watch) quiet(now, since time.Duration) time.Duration { return now - max(w.heard, since) }
 
-// suspicious reports whether a run is to be suspected: it is one interval from being lost.
+// suspicion is the silence after which the run is suspected. It leaves one and a half intervals until the run is lost, in which a heartbeat
+// comes even if it is late; after a step back of the clock, only the number of events shows it.
+func (w *watch) suspicion(t timeouts) time.Duration {
+	return max(w.timeout(t)-w.interval(t)*3/2, w.interval(t))
+}
+
+// suspicious reports whether a run is to be suspected.
 func (w *watch) suspicious(now, since time.Duration, t timeouts) bool {
-	return w.monitored(t) && !w.pending && !w.suspected && w.quiet(now, since) >= w.timeout(t)-w.interval(t)
+	return w.monitored(t) && !w.pending && !w.suspected && w.quiet(now, since) >= w.suspicion(t)
 }
 
 // suspect records the number of events about the run.
@@ -125,9 +131,9 @@ func (w *watch) plan(now, since time.Duration, t timeouts) {
 	if !w.monitored(t) {
 		return
 	}
-	bound := max(w.heard, since) + w.timeout(t)
+	silence := w.timeout(t)
 	if !w.suspected {
-		bound -= w.interval(t)
+		silence = w.suspicion(t)
 	}
-	w.next = min(w.next, max(bound, now))
+	w.next = min(w.next, max(max(w.heard, since)+silence, now))
 }
