@@ -217,6 +217,10 @@ e2e-liveness: $(VENV)/prefect-3.9 $(VENV)/prefect-3.3 ## kill hosts, workers and
 	go test -count=1 -v -timeout=40m -tags=e2esdk -run='^TestLiveness$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect-3.9 -old $(VENV)/prefect-3.3
 	go test -count=1 -v -timeout=40m -tags=e2e -run='^TestHealthyRunsAreNotLost$$' $(TESTFLAGS) ./test/e2e -liveness $(LIVENESSFLAGS)
 
+.PHONY: e2e-maintenance
+e2e-maintenance: $(addprefix $(VENV)/prefect-,3.3 3.6 3.9) ## run 500 flows of three SDKs during an outage of the store of 10 minutes, and an upgrade of each process; MAINTENANCEFLAGS="-flows=60 -away=2m"
+	go test -count=1 -v -timeout=60m -tags=e2esdk -run='^TestMaintenance$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(MAINTENANCEFLAGS)
+
 .PHONY: test-automations
 test-automations: ## evaluate the vectors of triggers and of matching, by one evaluator and by three replicas with crashes
 	cd services/orchestration && go test -count=1 -v -run='Vectors|Matching|Replicas|Metric' ./internal/automations/... | grep -v '^=== '
