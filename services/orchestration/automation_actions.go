@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -68,4 +69,13 @@ func (o *Orchestration) accountOf(ctx context.Context, ws uuid.UUID) (uuid.UUID,
 		return uuid.Nil, fmt.Errorf("read the account of a workspace: %w", err)
 	}
 	return account, nil
+}
+
+// destinationAttempts counts the attempts of deliveries by their result.
+func destinationAttempts(registry prometheus.Registerer) func(result string) {
+	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "orch_destination_attempts_total", Help: "Attempts of deliveries to destinations, by result: delivered, or the reason of the failure.",
+	}, []string{"result"})
+	registry.MustRegister(attempts)
+	return func(result string) { attempts.WithLabelValues(result).Inc() }
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/tlsfiles"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 )
 
 // Config are the orchestration service's settings. The tags are read by package config.
@@ -47,6 +48,7 @@ type Config struct {
 
 	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"The maximum number of logged deliveries of a webhook."`
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long deliveries are logged."`
+	DestinationProxies  []string      `env:"ORCH_DESTINATIONS_PROXIES" secret:"true" desc:"Forward proxies that destinations may name by their origins, separated by commas: http://host:port or https://host:port, optionally with user:password@."`
 
 	WebhookUniqueNames bool `env:"ORCH_WEBHOOK_UNIQUE_NAMES" envDefault:"false" desc:"Refuse with 409 a name that another webhook of the workspace has, for new webhooks and new names."`
 	RetentionRate      int  `env:"ORCH_RETENTION_RATE" envDefault:"1000" desc:"The maximum number of documents per second that retention policies delete, without the dependents of runs; 0 means no limit."`
@@ -131,6 +133,9 @@ func (c *Config) Validate() error {
 	}
 	if _, err := safedial.ParsePolicy(c.Automations.AllowedNetworks); err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_AUTOMATIONS_ALLOWED_NETWORKS: %w", err))
+	}
+	if _, err := egress.ParseProxies(c.DestinationProxies); err != nil {
+		errs = append(errs, fmt.Errorf("ORCH_DESTINATIONS_PROXIES: %w", err))
 	}
 	if c.DeliveriesKept < 0 || c.DeliveriesRetention < 0 {
 		errs = append(errs, errors.New("ORCH_DELIVERIES_KEPT, ORCH_DELIVERIES_RETENTION: must not be negative"))

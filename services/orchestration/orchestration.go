@@ -316,9 +316,17 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	if err != nil {
 		return nil, fmt.Errorf("configure the orchestration service: %w", err)
 	}
+	proxies, err := egress.ParseProxies(cfg.DestinationProxies)
+	if err != nil {
+		return nil, fmt.Errorf("configure the orchestration service: %w", err)
+	}
 	o.destinations = destinations.New(destinations.Deps{
-		Store: o.store, Vocabulary: cfg.Vocabulary, Secrets: cfg.Secrets, Flush: flush, Dial: dial, UIURL: cfg.Automations.UIURL,
+		Store: o.store, Vocabulary: cfg.Vocabulary, Secrets: cfg.Secrets, Flush: flush, Dial: dial, Proxies: proxies, UIURL: cfg.Automations.UIURL,
 		Retention: cfg.DeliveriesRetention, Random: deps.Random, Tracer: deps.Tracer, Log: o.log,
+		Attempted: destinationAttempts(deps.Registry),
+		DeadLetter: func(ctx context.Context, destination uuid.UUID, e store.Effect, attempts int, reason error) error {
+			return o.relay.DeadLetter(ctx, query.Destination, destination, e, attempts, reason)
+		},
 		Request: func(ctx context.Context, ws uuid.UUID, d *orchv1.DestinationDelivery) (*egress.Message, error) {
 			return o.actions.Request(ctx, ws, d)
 		},
@@ -358,6 +366,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 			{Kind: action.KindAction, Run: o.actions.Retry},
 			{Kind: action.KindDelivered, Run: o.actions.Conclude},
 			{Kind: action.KindCollected, Run: o.actions.StoreCollected, Batch: true},
+			{Kind: destinations.KindQueue, Run: o.destinations.Retry},
 			{Kind: destinations.KindDeleteDeliveries, Run: o.destinations.DeleteDeliveries},
 		},
 		o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(),

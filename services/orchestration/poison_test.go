@@ -165,6 +165,7 @@ func mendedBodies(t *testing.T, now time.Time) [][]byte {
 			Automation: &orchv1.Automation{Id: nobody.String()}, TriggeredEventId: nobody.String(), Firing: &orchv1.AutomationFiring{Triggered: now.UnixMicro()},
 			Action: &orchv1.Action{Kind: &orchv1.Action_DoNothing{DoNothing: &orchv1.DoNothing{}}},
 		}),
+		carry(&orchv1.DestinationDelivery{Id: nobody.String(), DestinationId: nobody.String(), EventId: nobody.String()}),
 		slices.Concat(pair, []byte("workspace")), slices.Concat(pair, []byte("{}")), slices.Concat(pair, make([]byte, 8)),
 		slices.Concat(pair, make([]byte, 1)), pair, nobody[:],
 	}

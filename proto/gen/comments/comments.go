@@ -2511,16 +2511,26 @@ func Of(fullName string) string {
 		return "Time of the last request of a destination with a rate, in microseconds."
 	case "orch.v1.Destination.name":
 		return "Unique name of the destination, 1 to 255 characters."
+	case "orch.v1.Destination.oauth":
+		return "OAuth 2 client whose tokens authorize deliveries; null for none."
 	case "orch.v1.Destination.ordered_by":
 		return "Labels of events whose values are a key, by which deliveries keep their order; empty for no order."
+	case "orch.v1.Destination.proxy":
+		return "Origin of the forward proxy through which deliveries are sent; null for none."
 	case "orch.v1.Destination.rate_limit":
 		return "Maximum number of deliveries in a second; null means no limit."
 	case "orch.v1.Destination.retry_for":
 		return "Seconds from the first attempt of a delivery until its last one."
+	case "orch.v1.Destination.sealed_client_secret":
+		return "Secret of the OAuth 2 client, encrypted."
 	case "orch.v1.Destination.sealed_headers":
 		return "Values of the headers as a JSON object, encrypted."
+	case "orch.v1.Destination.sealed_key":
+		return "Key of the client certificate, encrypted."
 	case "orch.v1.Destination.sealed_secret":
 		return "Secret of signatures, encrypted."
+	case "orch.v1.Destination.sealed_token":
+		return "Last token of the OAuth 2 client, encrypted."
 	case "orch.v1.Destination.sequence":
 		return "Position of the newest delivery; it grows with each change of deliveries and settings."
 	case "orch.v1.Destination.signed":
@@ -2529,6 +2539,10 @@ func Of(fullName string) string {
 		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
 	case "orch.v1.Destination.tidied":
 		return "Time at which finished deliveries were last examined for deletion, in microseconds."
+	case "orch.v1.Destination.tls":
+		return "Client certificate and authorities of connections; null for those of the server."
+	case "orch.v1.Destination.token_until":
+		return "Time until which the token is used, in microseconds."
 	case "orch.v1.Destination.updated":
 		return "Time of the last change, in UTC."
 	case "orch.v1.Destination.url":
@@ -2575,8 +2589,12 @@ func Of(fullName string) string {
 		return "Headers of each delivery by name, at most 20; their values are never returned."
 	case "orch.v1.DestinationCreate.name":
 		return "Unique name of the destination, 1 to 255 characters."
+	case "orch.v1.DestinationCreate.oauth":
+		return "OAuth 2 client whose tokens authorize deliveries; null for none."
 	case "orch.v1.DestinationCreate.ordered_by":
 		return "Labels of events, at most 5, whose values are a key by which deliveries keep their order; empty for no order."
+	case "orch.v1.DestinationCreate.proxy":
+		return "Origin of a forward proxy that the operator permits; null for none."
 	case "orch.v1.DestinationCreate.rate_limit":
 		return "Maximum number of deliveries in a second, 1 to 1,000; null means no limit."
 	case "orch.v1.DestinationCreate.retry_for":
@@ -2585,6 +2603,8 @@ func Of(fullName string) string {
 		return "Secret of signatures by Standard Webhooks, whsec_ and base64; it is never returned, and null means no signature."
 	case "orch.v1.DestinationCreate.subscriptions":
 		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
+	case "orch.v1.DestinationCreate.tls":
+		return "Client certificate and authorities of connections; null for those of the server."
 	case "orch.v1.DestinationCreate.url":
 		return "Address that receives POST requests, http or https."
 	case "orch.v1.DestinationDelivery":
@@ -2630,7 +2650,7 @@ func Of(fullName string) string {
 	case "orch.v1.DestinationDelivery.queued":
 		return "Time at which the delivery was stored, in UTC."
 	case "orch.v1.DestinationDelivery.reason":
-		return "Why the last attempt failed: address, connection, timeout, status, template, block, gone or size; null for none."
+		return "Why the last attempt failed: address, connection, timeout, status, authorization, template, block, gone or size; null for none."
 	case "orch.v1.DestinationDelivery.sequence":
 		return "Position among the deliveries of the destination."
 	case "orch.v1.DestinationDelivery.source":
@@ -2707,6 +2727,24 @@ func Of(fullName string) string {
 		return "Status of the destination."
 	case "orch.v1.DestinationList":
 		return "DestinationList is a JSON array of destinations."
+	case "orch.v1.DestinationOAuth":
+		return "DestinationOAuth is a client of the OAuth 2 grant client_credentials."
+	case "orch.v1.DestinationOAuth.client_id":
+		return "Id of the client."
+	case "orch.v1.DestinationOAuth.scopes":
+		return "Scopes that a token has; empty for those that the endpoint chooses."
+	case "orch.v1.DestinationOAuth.token_url":
+		return "Address of the token endpoint."
+	case "orch.v1.DestinationOAuthWrite":
+		return "DestinationOAuthWrite is an OAuth 2 client with its secret."
+	case "orch.v1.DestinationOAuthWrite.client_id":
+		return "Id of the client."
+	case "orch.v1.DestinationOAuthWrite.client_secret":
+		return "Secret of the client; it is never returned."
+	case "orch.v1.DestinationOAuthWrite.scopes":
+		return "Scopes that a token has, at most 20; default none."
+	case "orch.v1.DestinationOAuthWrite.token_url":
+		return "Address of the token endpoint, http or https."
 	case "orch.v1.DestinationQuery":
 		return "DestinationQuery selects, orders and paginates destinations."
 	case "orch.v1.DestinationQuery.destinations":
@@ -2761,6 +2799,20 @@ func Of(fullName string) string {
 		return "Jinja2 expression over event that chooses the events to deliver; null chooses all."
 	case "orch.v1.DestinationSubscription.template":
 		return "Jinja2 template of the body with the variable event; null sends the event as JSON."
+	case "orch.v1.DestinationTls":
+		return "DestinationTls are the certificates of connections to a destination."
+	case "orch.v1.DestinationTls.ca":
+		return "Certificates of the authorities of the destination as PEM; empty for those of the server."
+	case "orch.v1.DestinationTls.certificate":
+		return "Client certificate and its chain as PEM; empty for none."
+	case "orch.v1.DestinationTlsWrite":
+		return "DestinationTlsWrite are the certificates of connections with the key of the client certificate."
+	case "orch.v1.DestinationTlsWrite.ca":
+		return "Certificates of the authorities of the destination as PEM; default empty for those of the server."
+	case "orch.v1.DestinationTlsWrite.certificate":
+		return "Client certificate and its chain as PEM; default empty."
+	case "orch.v1.DestinationTlsWrite.key":
+		return "Key of the client certificate as PEM, not encrypted; it is never returned."
 	case "orch.v1.DestinationUpdate":
 		return "DestinationUpdate holds the changes to a destination; absent fields keep their values."
 	case "orch.v1.DestinationUpdate.description":
@@ -2771,8 +2823,12 @@ func Of(fullName string) string {
 		return "Headers of each delivery by name, at most 20; their values are never returned."
 	case "orch.v1.DestinationUpdate.name":
 		return "Unique name of the destination, 1 to 255 characters."
+	case "orch.v1.DestinationUpdate.oauth":
+		return "OAuth 2 client whose tokens authorize deliveries; null for none."
 	case "orch.v1.DestinationUpdate.ordered_by":
 		return "Labels of events, at most 5, whose values are a key by which deliveries keep their order; empty for no order."
+	case "orch.v1.DestinationUpdate.proxy":
+		return "Origin of a forward proxy that the operator permits; null for none."
 	case "orch.v1.DestinationUpdate.rate_limit":
 		return "Maximum number of deliveries in a second, 1 to 1,000; null means no limit."
 	case "orch.v1.DestinationUpdate.retry_for":
@@ -2781,6 +2837,8 @@ func Of(fullName string) string {
 		return "Secret of signatures by Standard Webhooks, whsec_ and base64; it is never returned, and null means no signature."
 	case "orch.v1.DestinationUpdate.subscriptions":
 		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
+	case "orch.v1.DestinationUpdate.tls":
+		return "Client certificate and authorities of connections; null for those of the server."
 	case "orch.v1.DestinationUpdate.url":
 		return "Address that receives POST requests, http or https."
 	case "orch.v1.DestinationUsage":

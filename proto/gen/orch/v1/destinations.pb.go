@@ -290,7 +290,21 @@ type Destination struct {
 	// UUID of the block document whose calls and notifications it receives; null for destinations with subscriptions.
 	BlockDocumentId *string `protobuf:"bytes,24,opt,name=block_document_id,json=blockDocumentId,proto3,oneof" json:"block_document_id,omitempty"`
 	// Bound of the deliveries that wait.
-	Usage         *DestinationUsage `protobuf:"bytes,25,opt,name=usage,proto3,oneof" json:"usage,omitempty"`
+	Usage *DestinationUsage `protobuf:"bytes,25,opt,name=usage,proto3,oneof" json:"usage,omitempty"`
+	// OAuth 2 client whose tokens authorize deliveries; null for none.
+	Oauth *DestinationOAuth `protobuf:"bytes,26,opt,name=oauth,proto3,oneof" json:"oauth,omitempty"`
+	// Client certificate and authorities of connections; null for those of the server.
+	Tls *DestinationTls `protobuf:"bytes,27,opt,name=tls,proto3,oneof" json:"tls,omitempty"`
+	// Origin of the forward proxy through which deliveries are sent; null for none.
+	Proxy *string `protobuf:"bytes,28,opt,name=proxy,proto3,oneof" json:"proxy,omitempty"`
+	// Secret of the OAuth 2 client, encrypted.
+	SealedClientSecret *string `protobuf:"bytes,29,opt,name=sealed_client_secret,json=sealedClientSecret,proto3,oneof" json:"sealed_client_secret,omitempty"`
+	// Key of the client certificate, encrypted.
+	SealedKey *string `protobuf:"bytes,30,opt,name=sealed_key,json=sealedKey,proto3,oneof" json:"sealed_key,omitempty"`
+	// Last token of the OAuth 2 client, encrypted.
+	SealedToken *string `protobuf:"bytes,31,opt,name=sealed_token,json=sealedToken,proto3,oneof" json:"sealed_token,omitempty"`
+	// Time until which the token is used, in microseconds.
+	TokenUntil    int64 `protobuf:"varint,32,opt,name=token_until,json=tokenUntil,proto3" json:"token_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +514,311 @@ func (x *Destination) GetUsage() *DestinationUsage {
 	return nil
 }
 
+func (x *Destination) GetOauth() *DestinationOAuth {
+	if x != nil {
+		return x.Oauth
+	}
+	return nil
+}
+
+func (x *Destination) GetTls() *DestinationTls {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
+func (x *Destination) GetProxy() string {
+	if x != nil && x.Proxy != nil {
+		return *x.Proxy
+	}
+	return ""
+}
+
+func (x *Destination) GetSealedClientSecret() string {
+	if x != nil && x.SealedClientSecret != nil {
+		return *x.SealedClientSecret
+	}
+	return ""
+}
+
+func (x *Destination) GetSealedKey() string {
+	if x != nil && x.SealedKey != nil {
+		return *x.SealedKey
+	}
+	return ""
+}
+
+func (x *Destination) GetSealedToken() string {
+	if x != nil && x.SealedToken != nil {
+		return *x.SealedToken
+	}
+	return ""
+}
+
+func (x *Destination) GetTokenUntil() int64 {
+	if x != nil {
+		return x.TokenUntil
+	}
+	return 0
+}
+
+// DestinationOAuth is a client of the OAuth 2 grant client_credentials.
+type DestinationOAuth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Address of the token endpoint.
+	TokenUrl string `protobuf:"bytes,1,opt,name=token_url,json=tokenUrl,proto3" json:"token_url,omitempty"`
+	// Id of the client.
+	ClientId string `protobuf:"bytes,2,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Scopes that a token has; empty for those that the endpoint chooses.
+	Scopes        []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DestinationOAuth) Reset() {
+	*x = DestinationOAuth{}
+	mi := &file_orch_v1_destinations_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DestinationOAuth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DestinationOAuth) ProtoMessage() {}
+
+func (x *DestinationOAuth) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_destinations_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DestinationOAuth.ProtoReflect.Descriptor instead.
+func (*DestinationOAuth) Descriptor() ([]byte, []int) {
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DestinationOAuth) GetTokenUrl() string {
+	if x != nil {
+		return x.TokenUrl
+	}
+	return ""
+}
+
+func (x *DestinationOAuth) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *DestinationOAuth) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+// DestinationOAuthWrite is an OAuth 2 client with its secret.
+type DestinationOAuthWrite struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Address of the token endpoint, http or https.
+	TokenUrl string `protobuf:"bytes,1,opt,name=token_url,json=tokenUrl,proto3" json:"token_url,omitempty"`
+	// Id of the client.
+	ClientId string `protobuf:"bytes,2,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Secret of the client; it is never returned.
+	ClientSecret string `protobuf:"bytes,3,opt,name=client_secret,json=clientSecret,proto3" json:"client_secret,omitempty"`
+	// Scopes that a token has, at most 20; default none.
+	Scopes        []string `protobuf:"bytes,4,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DestinationOAuthWrite) Reset() {
+	*x = DestinationOAuthWrite{}
+	mi := &file_orch_v1_destinations_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DestinationOAuthWrite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DestinationOAuthWrite) ProtoMessage() {}
+
+func (x *DestinationOAuthWrite) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_destinations_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DestinationOAuthWrite.ProtoReflect.Descriptor instead.
+func (*DestinationOAuthWrite) Descriptor() ([]byte, []int) {
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DestinationOAuthWrite) GetTokenUrl() string {
+	if x != nil {
+		return x.TokenUrl
+	}
+	return ""
+}
+
+func (x *DestinationOAuthWrite) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *DestinationOAuthWrite) GetClientSecret() string {
+	if x != nil {
+		return x.ClientSecret
+	}
+	return ""
+}
+
+func (x *DestinationOAuthWrite) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+// DestinationTls are the certificates of connections to a destination.
+type DestinationTls struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Client certificate and its chain as PEM; empty for none.
+	Certificate string `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	// Certificates of the authorities of the destination as PEM; empty for those of the server.
+	Ca            string `protobuf:"bytes,2,opt,name=ca,proto3" json:"ca,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DestinationTls) Reset() {
+	*x = DestinationTls{}
+	mi := &file_orch_v1_destinations_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DestinationTls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DestinationTls) ProtoMessage() {}
+
+func (x *DestinationTls) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_destinations_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DestinationTls.ProtoReflect.Descriptor instead.
+func (*DestinationTls) Descriptor() ([]byte, []int) {
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *DestinationTls) GetCertificate() string {
+	if x != nil {
+		return x.Certificate
+	}
+	return ""
+}
+
+func (x *DestinationTls) GetCa() string {
+	if x != nil {
+		return x.Ca
+	}
+	return ""
+}
+
+// DestinationTlsWrite are the certificates of connections with the key of the client certificate.
+type DestinationTlsWrite struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Client certificate and its chain as PEM; default empty.
+	Certificate string `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	// Key of the client certificate as PEM, not encrypted; it is never returned.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Certificates of the authorities of the destination as PEM; default empty for those of the server.
+	Ca            string `protobuf:"bytes,3,opt,name=ca,proto3" json:"ca,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DestinationTlsWrite) Reset() {
+	*x = DestinationTlsWrite{}
+	mi := &file_orch_v1_destinations_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DestinationTlsWrite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DestinationTlsWrite) ProtoMessage() {}
+
+func (x *DestinationTlsWrite) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_destinations_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DestinationTlsWrite.ProtoReflect.Descriptor instead.
+func (*DestinationTlsWrite) Descriptor() ([]byte, []int) {
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *DestinationTlsWrite) GetCertificate() string {
+	if x != nil {
+		return x.Certificate
+	}
+	return ""
+}
+
+func (x *DestinationTlsWrite) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *DestinationTlsWrite) GetCa() string {
+	if x != nil {
+		return x.Ca
+	}
+	return ""
+}
+
 // DestinationUsage is an upper bound of deliveries that wait: those of the last measurement, and all that were admitted since.
 type DestinationUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -515,7 +834,7 @@ type DestinationUsage struct {
 
 func (x *DestinationUsage) Reset() {
 	*x = DestinationUsage{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[1]
+	mi := &file_orch_v1_destinations_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +846,7 @@ func (x *DestinationUsage) String() string {
 func (*DestinationUsage) ProtoMessage() {}
 
 func (x *DestinationUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[1]
+	mi := &file_orch_v1_destinations_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +859,7 @@ func (x *DestinationUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationUsage.ProtoReflect.Descriptor instead.
 func (*DestinationUsage) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{1}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DestinationUsage) GetCount() int64 {
@@ -581,7 +900,7 @@ type DestinationCircuit struct {
 
 func (x *DestinationCircuit) Reset() {
 	*x = DestinationCircuit{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[2]
+	mi := &file_orch_v1_destinations_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +912,7 @@ func (x *DestinationCircuit) String() string {
 func (*DestinationCircuit) ProtoMessage() {}
 
 func (x *DestinationCircuit) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[2]
+	mi := &file_orch_v1_destinations_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +925,7 @@ func (x *DestinationCircuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationCircuit.ProtoReflect.Descriptor instead.
 func (*DestinationCircuit) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DestinationCircuit) GetFailures() int64 {
@@ -652,7 +971,7 @@ type DestinationSubscription struct {
 
 func (x *DestinationSubscription) Reset() {
 	*x = DestinationSubscription{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[3]
+	mi := &file_orch_v1_destinations_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +983,7 @@ func (x *DestinationSubscription) String() string {
 func (*DestinationSubscription) ProtoMessage() {}
 
 func (x *DestinationSubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[3]
+	mi := &file_orch_v1_destinations_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +996,7 @@ func (x *DestinationSubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationSubscription.ProtoReflect.Descriptor instead.
 func (*DestinationSubscription) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DestinationSubscription) GetEvents() []string {
@@ -720,7 +1039,7 @@ type DestinationHealth struct {
 
 func (x *DestinationHealth) Reset() {
 	*x = DestinationHealth{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[4]
+	mi := &file_orch_v1_destinations_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +1051,7 @@ func (x *DestinationHealth) String() string {
 func (*DestinationHealth) ProtoMessage() {}
 
 func (x *DestinationHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[4]
+	mi := &file_orch_v1_destinations_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -745,7 +1064,7 @@ func (x *DestinationHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationHealth.ProtoReflect.Descriptor instead.
 func (*DestinationHealth) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DestinationHealth) GetStatus() DestinationStatus {
@@ -805,14 +1124,20 @@ type DestinationCreate struct {
 	// Maximum number of deliveries in a second, 1 to 1,000; null means no limit.
 	RateLimit *int64 `protobuf:"varint,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
 	// Seconds from the first attempt of a delivery until its last one, 60 to 604,800; default 604,800.
-	RetryFor      int64 `protobuf:"varint,10,opt,name=retry_for,json=retryFor,proto3" json:"retry_for,omitempty"`
+	RetryFor int64 `protobuf:"varint,10,opt,name=retry_for,json=retryFor,proto3" json:"retry_for,omitempty"`
+	// OAuth 2 client whose tokens authorize deliveries; null for none.
+	Oauth *DestinationOAuthWrite `protobuf:"bytes,11,opt,name=oauth,proto3,oneof" json:"oauth,omitempty"`
+	// Client certificate and authorities of connections; null for those of the server.
+	Tls *DestinationTlsWrite `protobuf:"bytes,12,opt,name=tls,proto3,oneof" json:"tls,omitempty"`
+	// Origin of a forward proxy that the operator permits; null for none.
+	Proxy         *string `protobuf:"bytes,13,opt,name=proxy,proto3,oneof" json:"proxy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DestinationCreate) Reset() {
 	*x = DestinationCreate{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[5]
+	mi := &file_orch_v1_destinations_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1149,7 @@ func (x *DestinationCreate) String() string {
 func (*DestinationCreate) ProtoMessage() {}
 
 func (x *DestinationCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[5]
+	mi := &file_orch_v1_destinations_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1162,7 @@ func (x *DestinationCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationCreate.ProtoReflect.Descriptor instead.
 func (*DestinationCreate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DestinationCreate) GetName() string {
@@ -910,6 +1235,27 @@ func (x *DestinationCreate) GetRetryFor() int64 {
 	return 0
 }
 
+func (x *DestinationCreate) GetOauth() *DestinationOAuthWrite {
+	if x != nil {
+		return x.Oauth
+	}
+	return nil
+}
+
+func (x *DestinationCreate) GetTls() *DestinationTlsWrite {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
+func (x *DestinationCreate) GetProxy() string {
+	if x != nil && x.Proxy != nil {
+		return *x.Proxy
+	}
+	return ""
+}
+
 // DestinationUpdate holds the changes to a destination; absent fields keep their values.
 type DestinationUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -932,14 +1278,20 @@ type DestinationUpdate struct {
 	// Maximum number of deliveries in a second, 1 to 1,000; null means no limit.
 	RateLimit *int64 `protobuf:"varint,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
 	// Seconds from the first attempt of a delivery until its last one, 60 to 604,800; default 604,800.
-	RetryFor      int64 `protobuf:"varint,10,opt,name=retry_for,json=retryFor,proto3" json:"retry_for,omitempty"`
+	RetryFor int64 `protobuf:"varint,10,opt,name=retry_for,json=retryFor,proto3" json:"retry_for,omitempty"`
+	// OAuth 2 client whose tokens authorize deliveries; null for none.
+	Oauth *DestinationOAuthWrite `protobuf:"bytes,11,opt,name=oauth,proto3,oneof" json:"oauth,omitempty"`
+	// Client certificate and authorities of connections; null for those of the server.
+	Tls *DestinationTlsWrite `protobuf:"bytes,12,opt,name=tls,proto3,oneof" json:"tls,omitempty"`
+	// Origin of a forward proxy that the operator permits; null for none.
+	Proxy         *string `protobuf:"bytes,13,opt,name=proxy,proto3,oneof" json:"proxy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DestinationUpdate) Reset() {
 	*x = DestinationUpdate{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[6]
+	mi := &file_orch_v1_destinations_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1303,7 @@ func (x *DestinationUpdate) String() string {
 func (*DestinationUpdate) ProtoMessage() {}
 
 func (x *DestinationUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[6]
+	mi := &file_orch_v1_destinations_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1316,7 @@ func (x *DestinationUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationUpdate.ProtoReflect.Descriptor instead.
 func (*DestinationUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DestinationUpdate) GetName() string {
@@ -1037,6 +1389,27 @@ func (x *DestinationUpdate) GetRetryFor() int64 {
 	return 0
 }
 
+func (x *DestinationUpdate) GetOauth() *DestinationOAuthWrite {
+	if x != nil {
+		return x.Oauth
+	}
+	return nil
+}
+
+func (x *DestinationUpdate) GetTls() *DestinationTlsWrite {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
+func (x *DestinationUpdate) GetProxy() string {
+	if x != nil && x.Proxy != nil {
+		return *x.Proxy
+	}
+	return ""
+}
+
 // DestinationList is a JSON array of destinations.
 type DestinationList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1047,7 +1420,7 @@ type DestinationList struct {
 
 func (x *DestinationList) Reset() {
 	*x = DestinationList{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[7]
+	mi := &file_orch_v1_destinations_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1432,7 @@ func (x *DestinationList) String() string {
 func (*DestinationList) ProtoMessage() {}
 
 func (x *DestinationList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[7]
+	mi := &file_orch_v1_destinations_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1445,7 @@ func (x *DestinationList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationList.ProtoReflect.Descriptor instead.
 func (*DestinationList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DestinationList) GetDestinations() []*Destination {
@@ -1099,7 +1472,7 @@ type DestinationFilter struct {
 
 func (x *DestinationFilter) Reset() {
 	*x = DestinationFilter{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[8]
+	mi := &file_orch_v1_destinations_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1484,7 @@ func (x *DestinationFilter) String() string {
 func (*DestinationFilter) ProtoMessage() {}
 
 func (x *DestinationFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[8]
+	mi := &file_orch_v1_destinations_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1497,7 @@ func (x *DestinationFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationFilter.ProtoReflect.Descriptor instead.
 func (*DestinationFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DestinationFilter) GetOperator() Operator {
@@ -1174,7 +1547,7 @@ type DestinationQuery struct {
 
 func (x *DestinationQuery) Reset() {
 	*x = DestinationQuery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[9]
+	mi := &file_orch_v1_destinations_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1559,7 @@ func (x *DestinationQuery) String() string {
 func (*DestinationQuery) ProtoMessage() {}
 
 func (x *DestinationQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[9]
+	mi := &file_orch_v1_destinations_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1572,7 @@ func (x *DestinationQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationQuery.ProtoReflect.Descriptor instead.
 func (*DestinationQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DestinationQuery) GetDestinations() *DestinationFilter {
@@ -1248,7 +1621,7 @@ type DestinationCountQuery struct {
 
 func (x *DestinationCountQuery) Reset() {
 	*x = DestinationCountQuery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[10]
+	mi := &file_orch_v1_destinations_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1633,7 @@ func (x *DestinationCountQuery) String() string {
 func (*DestinationCountQuery) ProtoMessage() {}
 
 func (x *DestinationCountQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[10]
+	mi := &file_orch_v1_destinations_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1646,7 @@ func (x *DestinationCountQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationCountQuery.ProtoReflect.Descriptor instead.
 func (*DestinationCountQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DestinationCountQuery) GetDestinations() *DestinationFilter {
@@ -1307,7 +1680,7 @@ type DestinationDelivery struct {
 	NextAttempt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=next_attempt,json=nextAttempt,proto3,oneof" json:"next_attempt,omitempty"`
 	// Time at which the delivery was delivered or failed, in UTC; null while it is pending.
 	Finished *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=finished,proto3,oneof" json:"finished,omitempty"`
-	// Why the last attempt failed: address, connection, timeout, status, template, block, gone or size; null for none.
+	// Why the last attempt failed: address, connection, timeout, status, authorization, template, block, gone or size; null for none.
 	Reason *string `protobuf:"bytes,11,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// Error of the last attempt; null for none.
 	Error *string `protobuf:"bytes,12,opt,name=error,proto3,oneof" json:"error,omitempty"`
@@ -1348,7 +1721,7 @@ type DestinationDelivery struct {
 
 func (x *DestinationDelivery) Reset() {
 	*x = DestinationDelivery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[11]
+	mi := &file_orch_v1_destinations_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1733,7 @@ func (x *DestinationDelivery) String() string {
 func (*DestinationDelivery) ProtoMessage() {}
 
 func (x *DestinationDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[11]
+	mi := &file_orch_v1_destinations_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1746,7 @@ func (x *DestinationDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDelivery.ProtoReflect.Descriptor instead.
 func (*DestinationDelivery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DestinationDelivery) GetId() string {
@@ -1595,7 +1968,7 @@ type DestinationAttempt struct {
 
 func (x *DestinationAttempt) Reset() {
 	*x = DestinationAttempt{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[12]
+	mi := &file_orch_v1_destinations_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1980,7 @@ func (x *DestinationAttempt) String() string {
 func (*DestinationAttempt) ProtoMessage() {}
 
 func (x *DestinationAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[12]
+	mi := &file_orch_v1_destinations_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1993,7 @@ func (x *DestinationAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationAttempt.ProtoReflect.Descriptor instead.
 func (*DestinationAttempt) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DestinationAttempt) GetAttempted() *timestamppb.Timestamp {
@@ -1682,7 +2055,7 @@ type DestinationDeliveryList struct {
 
 func (x *DestinationDeliveryList) Reset() {
 	*x = DestinationDeliveryList{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[13]
+	mi := &file_orch_v1_destinations_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +2067,7 @@ func (x *DestinationDeliveryList) String() string {
 func (*DestinationDeliveryList) ProtoMessage() {}
 
 func (x *DestinationDeliveryList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[13]
+	mi := &file_orch_v1_destinations_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +2080,7 @@ func (x *DestinationDeliveryList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryList.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DestinationDeliveryList) GetDeliveries() []*DestinationDelivery {
@@ -1727,7 +2100,7 @@ type DestinationDeliveryStateList struct {
 
 func (x *DestinationDeliveryStateList) Reset() {
 	*x = DestinationDeliveryStateList{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[14]
+	mi := &file_orch_v1_destinations_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +2112,7 @@ func (x *DestinationDeliveryStateList) String() string {
 func (*DestinationDeliveryStateList) ProtoMessage() {}
 
 func (x *DestinationDeliveryStateList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[14]
+	mi := &file_orch_v1_destinations_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +2125,7 @@ func (x *DestinationDeliveryStateList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryStateList.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryStateList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DestinationDeliveryStateList) GetValues() []DestinationDeliveryState {
@@ -1773,7 +2146,7 @@ type DestinationDeliveryStateFilter struct {
 
 func (x *DestinationDeliveryStateFilter) Reset() {
 	*x = DestinationDeliveryStateFilter{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[15]
+	mi := &file_orch_v1_destinations_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +2158,7 @@ func (x *DestinationDeliveryStateFilter) String() string {
 func (*DestinationDeliveryStateFilter) ProtoMessage() {}
 
 func (x *DestinationDeliveryStateFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[15]
+	mi := &file_orch_v1_destinations_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +2171,7 @@ func (x *DestinationDeliveryStateFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryStateFilter.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryStateFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DestinationDeliveryStateFilter) GetAny_() *DestinationDeliveryStateList {
@@ -1832,7 +2205,7 @@ type DestinationDeliveryFilter struct {
 
 func (x *DestinationDeliveryFilter) Reset() {
 	*x = DestinationDeliveryFilter{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[16]
+	mi := &file_orch_v1_destinations_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +2217,7 @@ func (x *DestinationDeliveryFilter) String() string {
 func (*DestinationDeliveryFilter) ProtoMessage() {}
 
 func (x *DestinationDeliveryFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[16]
+	mi := &file_orch_v1_destinations_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +2230,7 @@ func (x *DestinationDeliveryFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryFilter.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DestinationDeliveryFilter) GetId() *UuidFilter {
@@ -1935,7 +2308,7 @@ type DestinationDeliveryQuery struct {
 
 func (x *DestinationDeliveryQuery) Reset() {
 	*x = DestinationDeliveryQuery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[17]
+	mi := &file_orch_v1_destinations_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2320,7 @@ func (x *DestinationDeliveryQuery) String() string {
 func (*DestinationDeliveryQuery) ProtoMessage() {}
 
 func (x *DestinationDeliveryQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[17]
+	mi := &file_orch_v1_destinations_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2333,7 @@ func (x *DestinationDeliveryQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationDeliveryQuery.ProtoReflect.Descriptor instead.
 func (*DestinationDeliveryQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DestinationDeliveryQuery) GetDestinationDeliveries() *DestinationDeliveryFilter {
@@ -2011,7 +2384,7 @@ type DestinationResendQuery struct {
 
 func (x *DestinationResendQuery) Reset() {
 	*x = DestinationResendQuery{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[18]
+	mi := &file_orch_v1_destinations_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2023,7 +2396,7 @@ func (x *DestinationResendQuery) String() string {
 func (*DestinationResendQuery) ProtoMessage() {}
 
 func (x *DestinationResendQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[18]
+	mi := &file_orch_v1_destinations_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2036,7 +2409,7 @@ func (x *DestinationResendQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationResendQuery.ProtoReflect.Descriptor instead.
 func (*DestinationResendQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DestinationResendQuery) GetDestinationDeliveries() *DestinationDeliveryFilter {
@@ -2064,7 +2437,7 @@ type DestinationResend struct {
 
 func (x *DestinationResend) Reset() {
 	*x = DestinationResend{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[19]
+	mi := &file_orch_v1_destinations_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2449,7 @@ func (x *DestinationResend) String() string {
 func (*DestinationResend) ProtoMessage() {}
 
 func (x *DestinationResend) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[19]
+	mi := &file_orch_v1_destinations_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2462,7 @@ func (x *DestinationResend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationResend.ProtoReflect.Descriptor instead.
 func (*DestinationResend) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DestinationResend) GetResent() int64 {
@@ -2108,7 +2481,7 @@ type CreateDestinationRequest struct {
 
 func (x *CreateDestinationRequest) Reset() {
 	*x = CreateDestinationRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[20]
+	mi := &file_orch_v1_destinations_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2493,7 @@ func (x *CreateDestinationRequest) String() string {
 func (*CreateDestinationRequest) ProtoMessage() {}
 
 func (x *CreateDestinationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[20]
+	mi := &file_orch_v1_destinations_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2506,7 @@ func (x *CreateDestinationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDestinationRequest.ProtoReflect.Descriptor instead.
 func (*CreateDestinationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CreateDestinationRequest) GetDestination() *DestinationCreate {
@@ -2152,7 +2525,7 @@ type ReadDestinationsRequest struct {
 
 func (x *ReadDestinationsRequest) Reset() {
 	*x = ReadDestinationsRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[21]
+	mi := &file_orch_v1_destinations_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2537,7 @@ func (x *ReadDestinationsRequest) String() string {
 func (*ReadDestinationsRequest) ProtoMessage() {}
 
 func (x *ReadDestinationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[21]
+	mi := &file_orch_v1_destinations_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2550,7 @@ func (x *ReadDestinationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDestinationsRequest.ProtoReflect.Descriptor instead.
 func (*ReadDestinationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{21}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReadDestinationsRequest) GetQuery() *DestinationQuery {
@@ -2196,7 +2569,7 @@ type CountDestinationsRequest struct {
 
 func (x *CountDestinationsRequest) Reset() {
 	*x = CountDestinationsRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[22]
+	mi := &file_orch_v1_destinations_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2208,7 +2581,7 @@ func (x *CountDestinationsRequest) String() string {
 func (*CountDestinationsRequest) ProtoMessage() {}
 
 func (x *CountDestinationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[22]
+	mi := &file_orch_v1_destinations_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2221,7 +2594,7 @@ func (x *CountDestinationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDestinationsRequest.ProtoReflect.Descriptor instead.
 func (*CountDestinationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{22}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CountDestinationsRequest) GetQuery() *DestinationCountQuery {
@@ -2241,7 +2614,7 @@ type ReadDestinationRequest struct {
 
 func (x *ReadDestinationRequest) Reset() {
 	*x = ReadDestinationRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[23]
+	mi := &file_orch_v1_destinations_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2626,7 @@ func (x *ReadDestinationRequest) String() string {
 func (*ReadDestinationRequest) ProtoMessage() {}
 
 func (x *ReadDestinationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[23]
+	mi := &file_orch_v1_destinations_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2639,7 @@ func (x *ReadDestinationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDestinationRequest.ProtoReflect.Descriptor instead.
 func (*ReadDestinationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadDestinationRequest) GetId() string {
@@ -2288,7 +2661,7 @@ type UpdateDestinationRequest struct {
 
 func (x *UpdateDestinationRequest) Reset() {
 	*x = UpdateDestinationRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[24]
+	mi := &file_orch_v1_destinations_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2300,7 +2673,7 @@ func (x *UpdateDestinationRequest) String() string {
 func (*UpdateDestinationRequest) ProtoMessage() {}
 
 func (x *UpdateDestinationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[24]
+	mi := &file_orch_v1_destinations_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2313,7 +2686,7 @@ func (x *UpdateDestinationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateDestinationRequest.ProtoReflect.Descriptor instead.
 func (*UpdateDestinationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UpdateDestinationRequest) GetId() string {
@@ -2347,7 +2720,7 @@ type DeleteDestinationRequest struct {
 
 func (x *DeleteDestinationRequest) Reset() {
 	*x = DeleteDestinationRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[25]
+	mi := &file_orch_v1_destinations_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2732,7 @@ func (x *DeleteDestinationRequest) String() string {
 func (*DeleteDestinationRequest) ProtoMessage() {}
 
 func (x *DeleteDestinationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[25]
+	mi := &file_orch_v1_destinations_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2745,7 @@ func (x *DeleteDestinationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDestinationRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDestinationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeleteDestinationRequest) GetId() string {
@@ -2393,7 +2766,7 @@ type ReadDestinationDeliveriesRequest struct {
 
 func (x *ReadDestinationDeliveriesRequest) Reset() {
 	*x = ReadDestinationDeliveriesRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[26]
+	mi := &file_orch_v1_destinations_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2778,7 @@ func (x *ReadDestinationDeliveriesRequest) String() string {
 func (*ReadDestinationDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDestinationDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[26]
+	mi := &file_orch_v1_destinations_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2791,7 @@ func (x *ReadDestinationDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDestinationDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDestinationDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReadDestinationDeliveriesRequest) GetId() string {
@@ -2447,7 +2820,7 @@ type ReadDestinationDeliveryRequest struct {
 
 func (x *ReadDestinationDeliveryRequest) Reset() {
 	*x = ReadDestinationDeliveryRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[27]
+	mi := &file_orch_v1_destinations_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2832,7 @@ func (x *ReadDestinationDeliveryRequest) String() string {
 func (*ReadDestinationDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDestinationDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[27]
+	mi := &file_orch_v1_destinations_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2845,7 @@ func (x *ReadDestinationDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDestinationDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDestinationDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReadDestinationDeliveryRequest) GetId() string {
@@ -2500,7 +2873,7 @@ type ResendDestinationDeliveriesRequest struct {
 
 func (x *ResendDestinationDeliveriesRequest) Reset() {
 	*x = ResendDestinationDeliveriesRequest{}
-	mi := &file_orch_v1_destinations_proto_msgTypes[28]
+	mi := &file_orch_v1_destinations_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2885,7 @@ func (x *ResendDestinationDeliveriesRequest) String() string {
 func (*ResendDestinationDeliveriesRequest) ProtoMessage() {}
 
 func (x *ResendDestinationDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_destinations_proto_msgTypes[28]
+	mi := &file_orch_v1_destinations_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2898,7 @@ func (x *ResendDestinationDeliveriesRequest) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use ResendDestinationDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ResendDestinationDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_destinations_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResendDestinationDeliveriesRequest) GetId() string {
@@ -2546,7 +2919,7 @@ var File_orch_v1_destinations_proto protoreflect.FileDescriptor
 
 const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\n" +
-	"\x1aorch/v1/destinations.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x14orch/v1/events.proto\x1a\x12orch/v1/rest.proto\"\xc3\t\n" +
+	"\x1aorch/v1/destinations.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x14orch/v1/events.proto\x1a\x12orch/v1/rest.proto\"\xe1\f\n" +
 	"\vDestination\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2575,7 +2948,17 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\x06tidied\x18\x16 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\x06tidied\x12*\n" +
 	"\flast_request\x18\x17 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\vlastRequest\x127\n" +
 	"\x11block_document_id\x18\x18 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\aR\x0fblockDocumentId\x88\x01\x01\x12=\n" +
-	"\x05usage\x18\x19 \x01(\v2\x19.orch.v1.DestinationUsageB\a\xca\xf3\x18\x03\x80\x01\x01H\bR\x05usage\x88\x01\x01B\n" +
+	"\x05usage\x18\x19 \x01(\v2\x19.orch.v1.DestinationUsageB\a\xca\xf3\x18\x03\x80\x01\x01H\bR\x05usage\x88\x01\x01\x124\n" +
+	"\x05oauth\x18\x1a \x01(\v2\x19.orch.v1.DestinationOAuthH\tR\x05oauth\x88\x01\x01\x12.\n" +
+	"\x03tls\x18\x1b \x01(\v2\x17.orch.v1.DestinationTlsH\n" +
+	"R\x03tls\x88\x01\x01\x12\x19\n" +
+	"\x05proxy\x18\x1c \x01(\tH\vR\x05proxy\x88\x01\x01\x12>\n" +
+	"\x14sealed_client_secret\x18\x1d \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\fR\x12sealedClientSecret\x88\x01\x01\x12+\n" +
+	"\n" +
+	"sealed_key\x18\x1e \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\rR\tsealedKey\x88\x01\x01\x12/\n" +
+	"\fsealed_token\x18\x1f \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x0eR\vsealedToken\x88\x01\x01\x12(\n" +
+	"\vtoken_until\x18  \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\n" +
+	"tokenUntilB\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -2587,7 +2970,30 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\n" +
 	"\b_circuitB\x14\n" +
 	"\x12_block_document_idB\b\n" +
-	"\x06_usage\"Z\n" +
+	"\x06_usageB\b\n" +
+	"\x06_oauthB\x06\n" +
+	"\x04_tlsB\b\n" +
+	"\x06_proxyB\x17\n" +
+	"\x15_sealed_client_secretB\r\n" +
+	"\v_sealed_keyB\x0f\n" +
+	"\r_sealed_token\"d\n" +
+	"\x10DestinationOAuth\x12\x1b\n" +
+	"\ttoken_url\x18\x01 \x01(\tR\btokenUrl\x12\x1b\n" +
+	"\tclient_id\x18\x02 \x01(\tR\bclientId\x12\x16\n" +
+	"\x06scopes\x18\x03 \x03(\tR\x06scopes\"\xc8\x01\n" +
+	"\x15DestinationOAuthWrite\x12(\n" +
+	"\ttoken_url\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\x10R\btokenUrl\x12(\n" +
+	"\tclient_id\x18\x02 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\bclientId\x123\n" +
+	"\rclient_secret\x18\x03 \x01(\tB\x0e\xca\xf3\x18\n" +
+	"\x18\x01@\x01H\x80 \xb8\x01\x01R\fclientSecret\x12\x1e\n" +
+	"\x06scopes\x18\x04 \x03(\tB\x06\xca\xf3\x18\x02X\x14R\x06scopes:\x06\xd2\xf3\x18\x02\b\x01\"B\n" +
+	"\x0eDestinationTls\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\tR\vcertificate\x12\x0e\n" +
+	"\x02ca\x18\x02 \x01(\tR\x02ca\"\x8e\x01\n" +
+	"\x13DestinationTlsWrite\x12.\n" +
+	"\vcertificate\x18\x01 \x01(\tB\f\xca\xf3\x18\b\"\x02\"\"H\x80\x80\x04R\vcertificate\x12!\n" +
+	"\x03key\x18\x02 \x01(\tB\x0f\xca\xf3\x18\v\"\x02\"\"H\x80\x80\x04\xb8\x01\x01R\x03key\x12\x1c\n" +
+	"\x02ca\x18\x03 \x01(\tB\f\xca\xf3\x18\b\"\x02\"\"H\x80\x80\x04R\x02ca:\x06\xd2\xf3\x18\x02\b\x01\"Z\n" +
 	"\x10DestinationUsage\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x03R\x05count\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x1a\n" +
@@ -2615,7 +3021,7 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\x05cause\x18\x05 \x01(\tH\x02R\x05cause\x88\x01\x01B\b\n" +
 	"\x06_sinceB\r\n" +
 	"\v_next_probeB\b\n" +
-	"\x06_cause\"\xea\x04\n" +
+	"\x06_cause\"\x9c\x06\n" +
 	"\x11DestinationCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\xff\x01R\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
@@ -2630,12 +3036,18 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\n" +
 	"rate_limit\x18\t \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00@\x8f@H\x01R\trateLimit\x88\x01\x01\x12;\n" +
 	"\tretry_for\x18\n" +
-	" \x01(\x03B\x1e\xca\xf3\x18\x1a\"\x06604800)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x00u\"AR\bretryFor\x1a:\n" +
+	" \x01(\x03B\x1e\xca\xf3\x18\x1a\"\x06604800)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x00u\"AR\bretryFor\x129\n" +
+	"\x05oauth\x18\v \x01(\v2\x1e.orch.v1.DestinationOAuthWriteH\x02R\x05oauth\x88\x01\x01\x123\n" +
+	"\x03tls\x18\f \x01(\v2\x1c.orch.v1.DestinationTlsWriteH\x03R\x03tls\x88\x01\x01\x12$\n" +
+	"\x05proxy\x18\r \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\x10H\x04R\x05proxy\x88\x01\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\t\n" +
 	"\a_secretB\r\n" +
-	"\v_rate_limit\"\xc8\x04\n" +
+	"\v_rate_limitB\b\n" +
+	"\x06_oauthB\x06\n" +
+	"\x04_tlsB\b\n" +
+	"\x06_proxy\"\xfa\x05\n" +
 	"\x11DestinationUpdate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\xff\x01R\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
@@ -2649,12 +3061,18 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\n" +
 	"rate_limit\x18\t \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00@\x8f@H\x01R\trateLimit\x88\x01\x01\x123\n" +
 	"\tretry_for\x18\n" +
-	" \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x00u\"AR\bretryFor\x1a:\n" +
+	" \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x00u\"AR\bretryFor\x129\n" +
+	"\x05oauth\x18\v \x01(\v2\x1e.orch.v1.DestinationOAuthWriteH\x02R\x05oauth\x88\x01\x01\x123\n" +
+	"\x03tls\x18\f \x01(\v2\x1c.orch.v1.DestinationTlsWriteH\x03R\x03tls\x88\x01\x01\x12$\n" +
+	"\x05proxy\x18\r \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\x10H\x04R\x05proxy\x88\x01\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\t\n" +
 	"\a_secretB\r\n" +
-	"\v_rate_limit\"K\n" +
+	"\v_rate_limitB\b\n" +
+	"\x06_oauthB\x06\n" +
+	"\x04_tlsB\b\n" +
+	"\x06_proxy\"K\n" +
 	"\x0fDestinationList\x128\n" +
 	"\fdestinations\x18\x01 \x03(\v2\x14.orch.v1.DestinationR\fdestinations\"\xe1\x02\n" +
 	"\x11DestinationFilter\x12;\n" +
@@ -2848,138 +3266,148 @@ func file_orch_v1_destinations_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_destinations_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_orch_v1_destinations_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_orch_v1_destinations_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_orch_v1_destinations_proto_goTypes = []any{
 	(DestinationStatus)(0),                     // 0: orch.v1.DestinationStatus
 	(DestinationSort)(0),                       // 1: orch.v1.DestinationSort
 	(DestinationDeliveryState)(0),              // 2: orch.v1.DestinationDeliveryState
 	(DestinationDeliverySort)(0),               // 3: orch.v1.DestinationDeliverySort
 	(*Destination)(nil),                        // 4: orch.v1.Destination
-	(*DestinationUsage)(nil),                   // 5: orch.v1.DestinationUsage
-	(*DestinationCircuit)(nil),                 // 6: orch.v1.DestinationCircuit
-	(*DestinationSubscription)(nil),            // 7: orch.v1.DestinationSubscription
-	(*DestinationHealth)(nil),                  // 8: orch.v1.DestinationHealth
-	(*DestinationCreate)(nil),                  // 9: orch.v1.DestinationCreate
-	(*DestinationUpdate)(nil),                  // 10: orch.v1.DestinationUpdate
-	(*DestinationList)(nil),                    // 11: orch.v1.DestinationList
-	(*DestinationFilter)(nil),                  // 12: orch.v1.DestinationFilter
-	(*DestinationQuery)(nil),                   // 13: orch.v1.DestinationQuery
-	(*DestinationCountQuery)(nil),              // 14: orch.v1.DestinationCountQuery
-	(*DestinationDelivery)(nil),                // 15: orch.v1.DestinationDelivery
-	(*DestinationAttempt)(nil),                 // 16: orch.v1.DestinationAttempt
-	(*DestinationDeliveryList)(nil),            // 17: orch.v1.DestinationDeliveryList
-	(*DestinationDeliveryStateList)(nil),       // 18: orch.v1.DestinationDeliveryStateList
-	(*DestinationDeliveryStateFilter)(nil),     // 19: orch.v1.DestinationDeliveryStateFilter
-	(*DestinationDeliveryFilter)(nil),          // 20: orch.v1.DestinationDeliveryFilter
-	(*DestinationDeliveryQuery)(nil),           // 21: orch.v1.DestinationDeliveryQuery
-	(*DestinationResendQuery)(nil),             // 22: orch.v1.DestinationResendQuery
-	(*DestinationResend)(nil),                  // 23: orch.v1.DestinationResend
-	(*CreateDestinationRequest)(nil),           // 24: orch.v1.CreateDestinationRequest
-	(*ReadDestinationsRequest)(nil),            // 25: orch.v1.ReadDestinationsRequest
-	(*CountDestinationsRequest)(nil),           // 26: orch.v1.CountDestinationsRequest
-	(*ReadDestinationRequest)(nil),             // 27: orch.v1.ReadDestinationRequest
-	(*UpdateDestinationRequest)(nil),           // 28: orch.v1.UpdateDestinationRequest
-	(*DeleteDestinationRequest)(nil),           // 29: orch.v1.DeleteDestinationRequest
-	(*ReadDestinationDeliveriesRequest)(nil),   // 30: orch.v1.ReadDestinationDeliveriesRequest
-	(*ReadDestinationDeliveryRequest)(nil),     // 31: orch.v1.ReadDestinationDeliveryRequest
-	(*ResendDestinationDeliveriesRequest)(nil), // 32: orch.v1.ResendDestinationDeliveriesRequest
-	nil,                           // 33: orch.v1.DestinationCreate.HeadersEntry
-	nil,                           // 34: orch.v1.DestinationUpdate.HeadersEntry
-	nil,                           // 35: orch.v1.DestinationDelivery.HeadersEntry
-	nil,                           // 36: orch.v1.DestinationAttempt.ResponseHeadersEntry
-	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
-	(Operator)(0),                 // 38: orch.v1.Operator
-	(*UuidFilter)(nil),            // 39: orch.v1.UuidFilter
-	(*NameFilter)(nil),            // 40: orch.v1.NameFilter
-	(*BoolFilter)(nil),            // 41: orch.v1.BoolFilter
-	(*PageLimit)(nil),             // 42: orch.v1.PageLimit
-	(*ReceivedEvent)(nil),         // 43: orch.v1.ReceivedEvent
-	(*AnyStringFilter)(nil),       // 44: orch.v1.AnyStringFilter
-	(*TimeFilter)(nil),            // 45: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil), // 46: google.protobuf.FieldMask
-	(*CountResponse)(nil),         // 47: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),         // 48: google.protobuf.Empty
+	(*DestinationOAuth)(nil),                   // 5: orch.v1.DestinationOAuth
+	(*DestinationOAuthWrite)(nil),              // 6: orch.v1.DestinationOAuthWrite
+	(*DestinationTls)(nil),                     // 7: orch.v1.DestinationTls
+	(*DestinationTlsWrite)(nil),                // 8: orch.v1.DestinationTlsWrite
+	(*DestinationUsage)(nil),                   // 9: orch.v1.DestinationUsage
+	(*DestinationCircuit)(nil),                 // 10: orch.v1.DestinationCircuit
+	(*DestinationSubscription)(nil),            // 11: orch.v1.DestinationSubscription
+	(*DestinationHealth)(nil),                  // 12: orch.v1.DestinationHealth
+	(*DestinationCreate)(nil),                  // 13: orch.v1.DestinationCreate
+	(*DestinationUpdate)(nil),                  // 14: orch.v1.DestinationUpdate
+	(*DestinationList)(nil),                    // 15: orch.v1.DestinationList
+	(*DestinationFilter)(nil),                  // 16: orch.v1.DestinationFilter
+	(*DestinationQuery)(nil),                   // 17: orch.v1.DestinationQuery
+	(*DestinationCountQuery)(nil),              // 18: orch.v1.DestinationCountQuery
+	(*DestinationDelivery)(nil),                // 19: orch.v1.DestinationDelivery
+	(*DestinationAttempt)(nil),                 // 20: orch.v1.DestinationAttempt
+	(*DestinationDeliveryList)(nil),            // 21: orch.v1.DestinationDeliveryList
+	(*DestinationDeliveryStateList)(nil),       // 22: orch.v1.DestinationDeliveryStateList
+	(*DestinationDeliveryStateFilter)(nil),     // 23: orch.v1.DestinationDeliveryStateFilter
+	(*DestinationDeliveryFilter)(nil),          // 24: orch.v1.DestinationDeliveryFilter
+	(*DestinationDeliveryQuery)(nil),           // 25: orch.v1.DestinationDeliveryQuery
+	(*DestinationResendQuery)(nil),             // 26: orch.v1.DestinationResendQuery
+	(*DestinationResend)(nil),                  // 27: orch.v1.DestinationResend
+	(*CreateDestinationRequest)(nil),           // 28: orch.v1.CreateDestinationRequest
+	(*ReadDestinationsRequest)(nil),            // 29: orch.v1.ReadDestinationsRequest
+	(*CountDestinationsRequest)(nil),           // 30: orch.v1.CountDestinationsRequest
+	(*ReadDestinationRequest)(nil),             // 31: orch.v1.ReadDestinationRequest
+	(*UpdateDestinationRequest)(nil),           // 32: orch.v1.UpdateDestinationRequest
+	(*DeleteDestinationRequest)(nil),           // 33: orch.v1.DeleteDestinationRequest
+	(*ReadDestinationDeliveriesRequest)(nil),   // 34: orch.v1.ReadDestinationDeliveriesRequest
+	(*ReadDestinationDeliveryRequest)(nil),     // 35: orch.v1.ReadDestinationDeliveryRequest
+	(*ResendDestinationDeliveriesRequest)(nil), // 36: orch.v1.ResendDestinationDeliveriesRequest
+	nil,                           // 37: orch.v1.DestinationCreate.HeadersEntry
+	nil,                           // 38: orch.v1.DestinationUpdate.HeadersEntry
+	nil,                           // 39: orch.v1.DestinationDelivery.HeadersEntry
+	nil,                           // 40: orch.v1.DestinationAttempt.ResponseHeadersEntry
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
+	(Operator)(0),                 // 42: orch.v1.Operator
+	(*UuidFilter)(nil),            // 43: orch.v1.UuidFilter
+	(*NameFilter)(nil),            // 44: orch.v1.NameFilter
+	(*BoolFilter)(nil),            // 45: orch.v1.BoolFilter
+	(*PageLimit)(nil),             // 46: orch.v1.PageLimit
+	(*ReceivedEvent)(nil),         // 47: orch.v1.ReceivedEvent
+	(*AnyStringFilter)(nil),       // 48: orch.v1.AnyStringFilter
+	(*TimeFilter)(nil),            // 49: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil), // 50: google.protobuf.FieldMask
+	(*CountResponse)(nil),         // 51: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),         // 52: google.protobuf.Empty
 }
 var file_orch_v1_destinations_proto_depIdxs = []int32{
-	37, // 0: orch.v1.Destination.created:type_name -> google.protobuf.Timestamp
-	37, // 1: orch.v1.Destination.updated:type_name -> google.protobuf.Timestamp
-	7,  // 2: orch.v1.Destination.subscriptions:type_name -> orch.v1.DestinationSubscription
-	8,  // 3: orch.v1.Destination.health:type_name -> orch.v1.DestinationHealth
-	6,  // 4: orch.v1.Destination.circuit:type_name -> orch.v1.DestinationCircuit
-	5,  // 5: orch.v1.Destination.usage:type_name -> orch.v1.DestinationUsage
-	37, // 6: orch.v1.DestinationCircuit.probe:type_name -> google.protobuf.Timestamp
-	37, // 7: orch.v1.DestinationCircuit.failing_since:type_name -> google.protobuf.Timestamp
-	0,  // 8: orch.v1.DestinationHealth.status:type_name -> orch.v1.DestinationStatus
-	37, // 9: orch.v1.DestinationHealth.since:type_name -> google.protobuf.Timestamp
-	37, // 10: orch.v1.DestinationHealth.next_probe:type_name -> google.protobuf.Timestamp
-	33, // 11: orch.v1.DestinationCreate.headers:type_name -> orch.v1.DestinationCreate.HeadersEntry
-	7,  // 12: orch.v1.DestinationCreate.subscriptions:type_name -> orch.v1.DestinationSubscription
-	34, // 13: orch.v1.DestinationUpdate.headers:type_name -> orch.v1.DestinationUpdate.HeadersEntry
-	7,  // 14: orch.v1.DestinationUpdate.subscriptions:type_name -> orch.v1.DestinationSubscription
-	4,  // 15: orch.v1.DestinationList.destinations:type_name -> orch.v1.Destination
-	38, // 16: orch.v1.DestinationFilter.operator:type_name -> orch.v1.Operator
-	39, // 17: orch.v1.DestinationFilter.id:type_name -> orch.v1.UuidFilter
-	40, // 18: orch.v1.DestinationFilter.name:type_name -> orch.v1.NameFilter
-	41, // 19: orch.v1.DestinationFilter.enabled:type_name -> orch.v1.BoolFilter
-	12, // 20: orch.v1.DestinationQuery.destinations:type_name -> orch.v1.DestinationFilter
-	1,  // 21: orch.v1.DestinationQuery.sort:type_name -> orch.v1.DestinationSort
-	42, // 22: orch.v1.DestinationQuery.limit:type_name -> orch.v1.PageLimit
-	12, // 23: orch.v1.DestinationCountQuery.destinations:type_name -> orch.v1.DestinationFilter
-	37, // 24: orch.v1.DestinationDelivery.queued:type_name -> google.protobuf.Timestamp
-	2,  // 25: orch.v1.DestinationDelivery.state:type_name -> orch.v1.DestinationDeliveryState
-	37, // 26: orch.v1.DestinationDelivery.first_attempt:type_name -> google.protobuf.Timestamp
-	37, // 27: orch.v1.DestinationDelivery.next_attempt:type_name -> google.protobuf.Timestamp
-	37, // 28: orch.v1.DestinationDelivery.finished:type_name -> google.protobuf.Timestamp
-	35, // 29: orch.v1.DestinationDelivery.headers:type_name -> orch.v1.DestinationDelivery.HeadersEntry
-	16, // 30: orch.v1.DestinationDelivery.log:type_name -> orch.v1.DestinationAttempt
-	43, // 31: orch.v1.DestinationDelivery.source:type_name -> orch.v1.ReceivedEvent
-	37, // 32: orch.v1.DestinationAttempt.attempted:type_name -> google.protobuf.Timestamp
-	36, // 33: orch.v1.DestinationAttempt.response_headers:type_name -> orch.v1.DestinationAttempt.ResponseHeadersEntry
-	15, // 34: orch.v1.DestinationDeliveryList.deliveries:type_name -> orch.v1.DestinationDelivery
-	2,  // 35: orch.v1.DestinationDeliveryStateList.values:type_name -> orch.v1.DestinationDeliveryState
-	18, // 36: orch.v1.DestinationDeliveryStateFilter.any_:type_name -> orch.v1.DestinationDeliveryStateList
-	39, // 37: orch.v1.DestinationDeliveryFilter.id:type_name -> orch.v1.UuidFilter
-	19, // 38: orch.v1.DestinationDeliveryFilter.state:type_name -> orch.v1.DestinationDeliveryStateFilter
-	44, // 39: orch.v1.DestinationDeliveryFilter.event:type_name -> orch.v1.AnyStringFilter
-	39, // 40: orch.v1.DestinationDeliveryFilter.event_id:type_name -> orch.v1.UuidFilter
-	45, // 41: orch.v1.DestinationDeliveryFilter.queued:type_name -> orch.v1.TimeFilter
-	44, // 42: orch.v1.DestinationDeliveryFilter.reason:type_name -> orch.v1.AnyStringFilter
-	39, // 43: orch.v1.DestinationDeliveryFilter.destination_id:type_name -> orch.v1.UuidFilter
-	39, // 44: orch.v1.DestinationDeliveryFilter.automation_id:type_name -> orch.v1.UuidFilter
-	20, // 45: orch.v1.DestinationDeliveryQuery.destination_deliveries:type_name -> orch.v1.DestinationDeliveryFilter
-	3,  // 46: orch.v1.DestinationDeliveryQuery.sort:type_name -> orch.v1.DestinationDeliverySort
-	42, // 47: orch.v1.DestinationDeliveryQuery.limit:type_name -> orch.v1.PageLimit
-	20, // 48: orch.v1.DestinationResendQuery.destination_deliveries:type_name -> orch.v1.DestinationDeliveryFilter
-	9,  // 49: orch.v1.CreateDestinationRequest.destination:type_name -> orch.v1.DestinationCreate
-	13, // 50: orch.v1.ReadDestinationsRequest.query:type_name -> orch.v1.DestinationQuery
-	14, // 51: orch.v1.CountDestinationsRequest.query:type_name -> orch.v1.DestinationCountQuery
-	10, // 52: orch.v1.UpdateDestinationRequest.destination:type_name -> orch.v1.DestinationUpdate
-	46, // 53: orch.v1.UpdateDestinationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	21, // 54: orch.v1.ReadDestinationDeliveriesRequest.query:type_name -> orch.v1.DestinationDeliveryQuery
-	22, // 55: orch.v1.ResendDestinationDeliveriesRequest.query:type_name -> orch.v1.DestinationResendQuery
-	24, // 56: orch.v1.DestinationService.CreateDestination:input_type -> orch.v1.CreateDestinationRequest
-	25, // 57: orch.v1.DestinationService.ReadDestinations:input_type -> orch.v1.ReadDestinationsRequest
-	26, // 58: orch.v1.DestinationService.CountDestinations:input_type -> orch.v1.CountDestinationsRequest
-	27, // 59: orch.v1.DestinationService.ReadDestination:input_type -> orch.v1.ReadDestinationRequest
-	28, // 60: orch.v1.DestinationService.UpdateDestination:input_type -> orch.v1.UpdateDestinationRequest
-	29, // 61: orch.v1.DestinationService.DeleteDestination:input_type -> orch.v1.DeleteDestinationRequest
-	30, // 62: orch.v1.DestinationService.ReadDestinationDeliveries:input_type -> orch.v1.ReadDestinationDeliveriesRequest
-	31, // 63: orch.v1.DestinationService.ReadDestinationDelivery:input_type -> orch.v1.ReadDestinationDeliveryRequest
-	32, // 64: orch.v1.DestinationService.ResendDestinationDeliveries:input_type -> orch.v1.ResendDestinationDeliveriesRequest
-	4,  // 65: orch.v1.DestinationService.CreateDestination:output_type -> orch.v1.Destination
-	11, // 66: orch.v1.DestinationService.ReadDestinations:output_type -> orch.v1.DestinationList
-	47, // 67: orch.v1.DestinationService.CountDestinations:output_type -> orch.v1.CountResponse
-	4,  // 68: orch.v1.DestinationService.ReadDestination:output_type -> orch.v1.Destination
-	48, // 69: orch.v1.DestinationService.UpdateDestination:output_type -> google.protobuf.Empty
-	48, // 70: orch.v1.DestinationService.DeleteDestination:output_type -> google.protobuf.Empty
-	17, // 71: orch.v1.DestinationService.ReadDestinationDeliveries:output_type -> orch.v1.DestinationDeliveryList
-	15, // 72: orch.v1.DestinationService.ReadDestinationDelivery:output_type -> orch.v1.DestinationDelivery
-	23, // 73: orch.v1.DestinationService.ResendDestinationDeliveries:output_type -> orch.v1.DestinationResend
-	65, // [65:74] is the sub-list for method output_type
-	56, // [56:65] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	41, // 0: orch.v1.Destination.created:type_name -> google.protobuf.Timestamp
+	41, // 1: orch.v1.Destination.updated:type_name -> google.protobuf.Timestamp
+	11, // 2: orch.v1.Destination.subscriptions:type_name -> orch.v1.DestinationSubscription
+	12, // 3: orch.v1.Destination.health:type_name -> orch.v1.DestinationHealth
+	10, // 4: orch.v1.Destination.circuit:type_name -> orch.v1.DestinationCircuit
+	9,  // 5: orch.v1.Destination.usage:type_name -> orch.v1.DestinationUsage
+	5,  // 6: orch.v1.Destination.oauth:type_name -> orch.v1.DestinationOAuth
+	7,  // 7: orch.v1.Destination.tls:type_name -> orch.v1.DestinationTls
+	41, // 8: orch.v1.DestinationCircuit.probe:type_name -> google.protobuf.Timestamp
+	41, // 9: orch.v1.DestinationCircuit.failing_since:type_name -> google.protobuf.Timestamp
+	0,  // 10: orch.v1.DestinationHealth.status:type_name -> orch.v1.DestinationStatus
+	41, // 11: orch.v1.DestinationHealth.since:type_name -> google.protobuf.Timestamp
+	41, // 12: orch.v1.DestinationHealth.next_probe:type_name -> google.protobuf.Timestamp
+	37, // 13: orch.v1.DestinationCreate.headers:type_name -> orch.v1.DestinationCreate.HeadersEntry
+	11, // 14: orch.v1.DestinationCreate.subscriptions:type_name -> orch.v1.DestinationSubscription
+	6,  // 15: orch.v1.DestinationCreate.oauth:type_name -> orch.v1.DestinationOAuthWrite
+	8,  // 16: orch.v1.DestinationCreate.tls:type_name -> orch.v1.DestinationTlsWrite
+	38, // 17: orch.v1.DestinationUpdate.headers:type_name -> orch.v1.DestinationUpdate.HeadersEntry
+	11, // 18: orch.v1.DestinationUpdate.subscriptions:type_name -> orch.v1.DestinationSubscription
+	6,  // 19: orch.v1.DestinationUpdate.oauth:type_name -> orch.v1.DestinationOAuthWrite
+	8,  // 20: orch.v1.DestinationUpdate.tls:type_name -> orch.v1.DestinationTlsWrite
+	4,  // 21: orch.v1.DestinationList.destinations:type_name -> orch.v1.Destination
+	42, // 22: orch.v1.DestinationFilter.operator:type_name -> orch.v1.Operator
+	43, // 23: orch.v1.DestinationFilter.id:type_name -> orch.v1.UuidFilter
+	44, // 24: orch.v1.DestinationFilter.name:type_name -> orch.v1.NameFilter
+	45, // 25: orch.v1.DestinationFilter.enabled:type_name -> orch.v1.BoolFilter
+	16, // 26: orch.v1.DestinationQuery.destinations:type_name -> orch.v1.DestinationFilter
+	1,  // 27: orch.v1.DestinationQuery.sort:type_name -> orch.v1.DestinationSort
+	46, // 28: orch.v1.DestinationQuery.limit:type_name -> orch.v1.PageLimit
+	16, // 29: orch.v1.DestinationCountQuery.destinations:type_name -> orch.v1.DestinationFilter
+	41, // 30: orch.v1.DestinationDelivery.queued:type_name -> google.protobuf.Timestamp
+	2,  // 31: orch.v1.DestinationDelivery.state:type_name -> orch.v1.DestinationDeliveryState
+	41, // 32: orch.v1.DestinationDelivery.first_attempt:type_name -> google.protobuf.Timestamp
+	41, // 33: orch.v1.DestinationDelivery.next_attempt:type_name -> google.protobuf.Timestamp
+	41, // 34: orch.v1.DestinationDelivery.finished:type_name -> google.protobuf.Timestamp
+	39, // 35: orch.v1.DestinationDelivery.headers:type_name -> orch.v1.DestinationDelivery.HeadersEntry
+	20, // 36: orch.v1.DestinationDelivery.log:type_name -> orch.v1.DestinationAttempt
+	47, // 37: orch.v1.DestinationDelivery.source:type_name -> orch.v1.ReceivedEvent
+	41, // 38: orch.v1.DestinationAttempt.attempted:type_name -> google.protobuf.Timestamp
+	40, // 39: orch.v1.DestinationAttempt.response_headers:type_name -> orch.v1.DestinationAttempt.ResponseHeadersEntry
+	19, // 40: orch.v1.DestinationDeliveryList.deliveries:type_name -> orch.v1.DestinationDelivery
+	2,  // 41: orch.v1.DestinationDeliveryStateList.values:type_name -> orch.v1.DestinationDeliveryState
+	22, // 42: orch.v1.DestinationDeliveryStateFilter.any_:type_name -> orch.v1.DestinationDeliveryStateList
+	43, // 43: orch.v1.DestinationDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	23, // 44: orch.v1.DestinationDeliveryFilter.state:type_name -> orch.v1.DestinationDeliveryStateFilter
+	48, // 45: orch.v1.DestinationDeliveryFilter.event:type_name -> orch.v1.AnyStringFilter
+	43, // 46: orch.v1.DestinationDeliveryFilter.event_id:type_name -> orch.v1.UuidFilter
+	49, // 47: orch.v1.DestinationDeliveryFilter.queued:type_name -> orch.v1.TimeFilter
+	48, // 48: orch.v1.DestinationDeliveryFilter.reason:type_name -> orch.v1.AnyStringFilter
+	43, // 49: orch.v1.DestinationDeliveryFilter.destination_id:type_name -> orch.v1.UuidFilter
+	43, // 50: orch.v1.DestinationDeliveryFilter.automation_id:type_name -> orch.v1.UuidFilter
+	24, // 51: orch.v1.DestinationDeliveryQuery.destination_deliveries:type_name -> orch.v1.DestinationDeliveryFilter
+	3,  // 52: orch.v1.DestinationDeliveryQuery.sort:type_name -> orch.v1.DestinationDeliverySort
+	46, // 53: orch.v1.DestinationDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	24, // 54: orch.v1.DestinationResendQuery.destination_deliveries:type_name -> orch.v1.DestinationDeliveryFilter
+	13, // 55: orch.v1.CreateDestinationRequest.destination:type_name -> orch.v1.DestinationCreate
+	17, // 56: orch.v1.ReadDestinationsRequest.query:type_name -> orch.v1.DestinationQuery
+	18, // 57: orch.v1.CountDestinationsRequest.query:type_name -> orch.v1.DestinationCountQuery
+	14, // 58: orch.v1.UpdateDestinationRequest.destination:type_name -> orch.v1.DestinationUpdate
+	50, // 59: orch.v1.UpdateDestinationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	25, // 60: orch.v1.ReadDestinationDeliveriesRequest.query:type_name -> orch.v1.DestinationDeliveryQuery
+	26, // 61: orch.v1.ResendDestinationDeliveriesRequest.query:type_name -> orch.v1.DestinationResendQuery
+	28, // 62: orch.v1.DestinationService.CreateDestination:input_type -> orch.v1.CreateDestinationRequest
+	29, // 63: orch.v1.DestinationService.ReadDestinations:input_type -> orch.v1.ReadDestinationsRequest
+	30, // 64: orch.v1.DestinationService.CountDestinations:input_type -> orch.v1.CountDestinationsRequest
+	31, // 65: orch.v1.DestinationService.ReadDestination:input_type -> orch.v1.ReadDestinationRequest
+	32, // 66: orch.v1.DestinationService.UpdateDestination:input_type -> orch.v1.UpdateDestinationRequest
+	33, // 67: orch.v1.DestinationService.DeleteDestination:input_type -> orch.v1.DeleteDestinationRequest
+	34, // 68: orch.v1.DestinationService.ReadDestinationDeliveries:input_type -> orch.v1.ReadDestinationDeliveriesRequest
+	35, // 69: orch.v1.DestinationService.ReadDestinationDelivery:input_type -> orch.v1.ReadDestinationDeliveryRequest
+	36, // 70: orch.v1.DestinationService.ResendDestinationDeliveries:input_type -> orch.v1.ResendDestinationDeliveriesRequest
+	4,  // 71: orch.v1.DestinationService.CreateDestination:output_type -> orch.v1.Destination
+	15, // 72: orch.v1.DestinationService.ReadDestinations:output_type -> orch.v1.DestinationList
+	51, // 73: orch.v1.DestinationService.CountDestinations:output_type -> orch.v1.CountResponse
+	4,  // 74: orch.v1.DestinationService.ReadDestination:output_type -> orch.v1.Destination
+	52, // 75: orch.v1.DestinationService.UpdateDestination:output_type -> google.protobuf.Empty
+	52, // 76: orch.v1.DestinationService.DeleteDestination:output_type -> google.protobuf.Empty
+	21, // 77: orch.v1.DestinationService.ReadDestinationDeliveries:output_type -> orch.v1.DestinationDeliveryList
+	19, // 78: orch.v1.DestinationService.ReadDestinationDelivery:output_type -> orch.v1.DestinationDelivery
+	27, // 79: orch.v1.DestinationService.ResendDestinationDeliveries:output_type -> orch.v1.DestinationResend
+	71, // [71:80] is the sub-list for method output_type
+	62, // [62:71] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_destinations_proto_init() }
@@ -2991,27 +3419,27 @@ func file_orch_v1_destinations_proto_init() {
 	file_orch_v1_events_proto_init()
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_destinations_proto_msgTypes[0].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[2].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[3].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[4].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[5].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[6].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[7].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[8].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[9].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[10].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[11].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[12].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[13].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[14].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[15].OneofWrappers = []any{}
 	file_orch_v1_destinations_proto_msgTypes[16].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[17].OneofWrappers = []any{}
-	file_orch_v1_destinations_proto_msgTypes[18].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[19].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[20].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[21].OneofWrappers = []any{}
+	file_orch_v1_destinations_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_destinations_proto_rawDesc), len(file_orch_v1_destinations_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   33,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

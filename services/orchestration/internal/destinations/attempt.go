@@ -36,6 +36,9 @@ type endpoint struct {
 	destination *orchv1.Destination
 	headers     map[string]string
 	secret      string
+	// route is how requests reach the destination, and clientSecret that of the OAuth 2 client.
+	route        egress.Route
+	clientSecret string
 	// interval is the least time between two requests; 0 means none.
 	interval time.Duration
 }
@@ -50,7 +53,18 @@ func (s *Service) endpointOf(ws uuid.UUID, d *orchv1.Destination) (*endpoint, er
 	if err != nil {
 		return nil, err
 	}
-	r := &endpoint{destination: d, headers: headers, secret: secret}
+	route, err := s.routeOf(ws, d)
+	if err != nil {
+		return nil, err
+	}
+	r := &endpoint{destination: d, headers: headers, secret: secret, route: route}
+	if d.SealedClientSecret != nil {
+		client, err := s.open(ws, d, fieldClientSecret, d.GetSealedClientSecret())
+		if err != nil {
+			return nil, err
+		}
+		r.clientSecret = string(client)
+	}
 	if d.RateLimit != nil {
 		r.interval = time.Second / time.Duration(d.GetRateLimit())
 	}
@@ -74,6 +88,14 @@ type outcome struct {
 }
 
 func (o *outcome) delivered() bool { return o.attempt.Reason == nil }
+
+// result is the reason of a failure, or delivered.
+func (o *outcome) result() string {
+	if o.delivered() {
+		return "delivered"
+	}
+	return o.attempt.GetReason()
+}
 
 func (o *outcome) fail(reason string, err error) {
 	o.attempt.Reason, o.attempt.Error = proto.String(reason), proto.String(err.Error())
@@ -109,6 +131,7 @@ func (cs *session) attempt(ctx context.Context, r *endpoint, d *orchv1.Destinati
 			return nil, err
 		}
 	}
+	cs.sender.service.Attempted(o.result())
 	stored, err := cs.record(r.destination, d, o)
 	if err != nil || o.neutral {
 		return stored, err
@@ -143,15 +166,22 @@ func (cs *session) post(ctx context.Context, r *endpoint, d *orchv1.DestinationD
 		}
 	}
 	sending, span := s.service.Tracer.Continue(cs.sending, "deliver", tracing.Parent{Trace: d.GetTraceparent()})
-	response, err := s.service.client.Send(sending, m)
+	response, err := cs.exchange(sending, r, m)
 	tracing.End(span, err)
 	if err != nil && cs.sending.Err() != nil {
 		return errSessionOver
 	}
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, errTaken) {
+		return err
+	}
 	now := s.service.Store.Now()
 	o.attempt.Latency, o.message = now.Sub(began).Seconds(), m
 	if err != nil {
-		o.fail(egress.Reason(err), err)
+		reason := egress.Reason(err)
+		if errors.Is(err, errAuthorization) {
+			reason = reasonAuthorization
+		}
+		o.fail(reason, err)
 		o.final = d.ActionRunId != nil && errors.Is(err, safedial.ErrForbidden)
 		o.neutral = o.final
 		return nil
@@ -172,6 +202,24 @@ func (cs *session) post(ctx context.Context, r *endpoint, d *orchv1.DestinationD
 	return nil
 }
 
+// exchange sends a request, with a token if the destination has an OAuth 2 client. A token that the receiver does not accept is replaced once.
+func (cs *session) exchange(ctx context.Context, r *endpoint, m *egress.Message) (*egress.Response, error) {
+	client, refused := cs.sender.service.client, ""
+	for r.destination.Oauth != nil {
+		token, err := cs.token(ctx, r, refused)
+		if err != nil {
+			return nil, err
+		}
+		m.SetSecret("Authorization", "Bearer "+token)
+		response, err := client.Send(ctx, m)
+		if err != nil || response.Status != http.StatusUnauthorized || refused != "" {
+			return response, err
+		}
+		refused = token
+	}
+	return client.Send(ctx, m)
+}
+
 // refusal reports whether a status says that the receiver does not want a call or a notification, so that its automation fails at once. An
 // event of a subscription waits until somebody corrects the destination.
 func refusal(status int) bool {
@@ -184,7 +232,7 @@ func (s *Service) request(ctx context.Context, ws uuid.UUID, r *endpoint, d *orc
 		return s.Request(ctx, ws, d)
 	}
 	m := egress.NewMessage(http.MethodPost, r.destination.GetUrl())
-	m.Body, m.SigningSecret = []byte(body), r.secret
+	m.Body, m.SigningSecret, m.Route = []byte(body), r.secret, r.route
 	m.Header.Set("Content-Type", "application/json")
 	for name, value := range r.headers {
 		m.SetSecret(name, value)

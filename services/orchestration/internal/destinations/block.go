@@ -26,13 +26,15 @@ func (s *Service) QueueForBlock(ctx context.Context, ws uuid.UUID, to *orchv1.De
 	if err != nil {
 		return fmt.Errorf("read the id of a block: %w", err)
 	}
-	nothing := func(*orchv1.Destination, int) ([]store.Effect, error) { return nil, nil }
-	result, err := s.enqueue(ctx, ws, id, deliveries, nothing)
+	result, err := s.enqueue(ctx, ws, id, deliveries, noEffects)
 	if errors.Is(err, store.ErrNotFound) {
 		if err := s.createForBlock(ctx, ws, to); err != nil {
 			return err
 		}
-		result, err = s.enqueue(ctx, ws, id, deliveries, nothing)
+		result, err = s.enqueue(ctx, ws, id, deliveries, noEffects)
+	}
+	if err == nil {
+		err = result.error()
 	}
 	if err != nil {
 		return err
@@ -51,9 +53,6 @@ func (s *Service) QueueForBlock(ctx context.Context, ws uuid.UUID, to *orchv1.De
 		if err != nil {
 			return err
 		}
-	}
-	if result.refused > 0 {
-		return action.ErrQueueFull
 	}
 	if len(result.before) == 0 {
 		return nil

@@ -25,7 +25,7 @@ func (s *Service) CreateDestination(ctx context.Context, r *orchv1.CreateDestina
 	}
 	id := s.Store.NewID()
 	d := &orchv1.Destination{Id: id.String()}
-	if err := s.apply(info.Workspace, d, r.GetDestination(), r.GetDestination().RateLimit, allSettings); err != nil {
+	if err := s.apply(info.Workspace, d, r.GetDestination(), optionals{r.GetDestination().RateLimit, r.GetDestination().Proxy}, allSettings); err != nil {
 		return nil, err
 	}
 	n, err := s.destinations.Count(ctx, info.Workspace, store.Query{Filter: bson.D{withSubscriptions}, Limit: maxDestinations})

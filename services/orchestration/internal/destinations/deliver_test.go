@@ -14,13 +14,18 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddedmongo/mongotest"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
@@ -29,6 +34,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
 const (
@@ -678,4 +684,62 @@ func TestFinishedDeliveriesAreBoundedInBytes(t *testing.T) {
 	newest, err := w.deliveries.Find(t.Context(), w.ws, store.Query{Filter: finished, Sort: bson.D{{Key: "finished", Value: -1}}, Limit: 1})
 	require.NoError(t, err)
 	require.True(t, newest[0].GetFinished().AsTime().Equal(noon.Add(time.Duration(inserted-1)*time.Millisecond)), "the newest delivery stays")
+}
+
+// A delivery that the database refuses becomes a dead letter; the others of its batch are stored.
+func TestARefusedDeliveryIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	c := clock.NewManual(noon)
+	ring, err := secrets.Parse(secrets.NewKey())
+	require.NoError(t, err)
+	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
+	db := storetest.Connect(t, database, c)
+	require.NoError(t, db.EnsureIndexes(t.Context(), query.Indexes()))
+	w := newWorldOn(t, db, c, ring)
+	d := w.create(newReceiver(t, nil).URL)
+	_, err = database.Connect().Collection(string(query.DestinationDelivery)).Indexes().CreateOne(t.Context(), mongo.IndexModel{
+		Keys: bson.D{{Key: "source.related", Value: 1}, {Key: "source.resource_ids", Value: 1}}, // Two lists have no key.
+	})
+	require.NoError(t, err)
+	subscribed, err := w.matcher.load(t.Context(), w.ws)
+	require.NoError(t, err)
+	to := subscribed.all[uuid.MustParse(d.GetId())]
+	var deliveries []*orchv1.DestinationDelivery
+	for _, ids := range [][]string{nil, {"a", "b"}, nil} {
+		event := &orchv1.ReceivedEvent{Id: uuid.NewString(), Event: "order.paid", ResourceIds: ids}
+		for range ids {
+			event.Related = append(event.Related, &orchv1.RelatedResource{Labels: map[string]string{"orch.resource.id": "a"}})
+		}
+		deliveries = append(deliveries, w.matcher.delivery(to, event))
+	}
+	require.NoError(t, w.matcher.store(t.Context(), w.ws, to, deliveries))
+	require.Len(t, w.log(d), 2)
+	letters, err := w.Store.DeadLetters(t.Context(), w.ws, uuid.Nil, 10)
+	require.NoError(t, err)
+	require.Len(t, letters, 1)
+	require.Equal(t, KindQueue, letters[0].Kind)
+	require.Equal(t, d.GetId(), letters[0].Document.String())
+	require.NotEmpty(t, letters[0].Reason)
+}
+
+// The destinations of a workspace without events leave the memory, and are read again for its next event.
+func TestTheMatcherForgetsIdleWorkspaces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.create(newReceiver(t, nil).URL)
+	w.emit("order.1")
+	busy := uuid.New()
+	other := func() {
+		require.NoError(t, w.matcher.Queue(t.Context(), busy, []broker.Event{w.event("order.paid", "order.1")}))
+	}
+	other()
+	require.Len(t, w.matcher.workspaces, 2)
+	w.clock.Advance(idleWorkspace - examineEvery)
+	other()
+	require.Len(t, w.matcher.workspaces, 2)
+	w.clock.Advance(examineEvery)
+	other()
+	require.Len(t, w.matcher.workspaces, 1)
+	w.emit("order.2")
+	require.Len(t, w.log(d), 2)
 }

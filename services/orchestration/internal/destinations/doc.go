@@ -51,6 +51,8 @@ type Deps struct {
 	MayReadAddresses func(ctx context.Context, info request.Info) (bool, error)
 	// Dial says which addresses deliveries may connect to.
 	Dial safedial.Policy
+	// Proxies are the forward proxies that destinations may name.
+	Proxies egress.Proxies
 	// Request returns the request of a call or a notification. Its error matches action.ErrBlock if the block has to change first.
 	Request func(ctx context.Context, ws uuid.UUID, d *orchv1.DestinationDelivery) (*egress.Message, error)
 	// Tracer continues the traces of events and actions; nil is off.
@@ -59,6 +61,10 @@ type Deps struct {
 	UIURL string
 	// Retention is how long a delivery is kept after its end; 0 means a week.
 	Retention time.Duration
+	// DeadLetter writes the dead letters of deliveries that cannot be stored.
+	DeadLetter func(ctx context.Context, destination uuid.UUID, e store.Effect, attempts int, reason error) error
+	// Attempted counts an attempt by its result: delivered, or the reason of its failure. Nil counts nothing.
+	Attempted func(result string)
 	// Random gives numbers in [0, 1), which spread retries.
 	Random func() float64
 	Log    *slog.Logger
@@ -83,6 +89,9 @@ func New(d Deps) *Service {
 	if d.Retention == 0 {
 		d.Retention = 7 * 24 * time.Hour
 	}
+	if d.Attempted == nil {
+		d.Attempted = func(string) {}
+	}
 	destinations := store.NewCollection(d.Store, query.Destination, &orchv1.Destination{})
 	deliveries := store.NewCollection(d.Store, query.DestinationDelivery, &orchv1.DestinationDelivery{})
 	return &Service{
@@ -96,7 +105,7 @@ func New(d Deps) *Service {
 			Payload: []protoreflect.Name{"name", "enabled"},
 		},
 		templates: action.NewEngine(d.UIURL, d.Vocabulary),
-		client:    egress.NewClient(d.Dial, "orch-destinations", egress.Timeout),
+		client:    egress.NewClient(d.Dial, d.Proxies, "orch-destinations", egress.Timeout),
 		woken:     make(chan struct{}, 1),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,16 @@ type Matcher struct {
 
 	mu         sync.Mutex
 	workspaces map[uuid.UUID]*subscribers
+	// examined is the last time at which workspaces without events were looked for.
+	examined time.Time
 }
+
+const (
+	// idleWorkspace is how long the destinations of a workspace without events stay in memory.
+	idleWorkspace = 35 * time.Minute
+	// examineEvery is how often workspaces without events are looked for.
+	examineEvery = time.Minute
+)
 
 // NewMatcher returns a matcher that knows no destinations yet.
 func (s *Service) NewMatcher() *Matcher {
@@ -44,6 +54,8 @@ type subscribers struct {
 	all   map[uuid.UUID]*subscriber
 	// changed reports that a destination has changed since.
 	changed bool
+	// used is the time of the last event.
+	used time.Time
 }
 
 // subscriber is a destination with subscriptions.
@@ -125,12 +137,26 @@ func (m *Matcher) change(ws uuid.UUID) {
 	}
 }
 
+// use returns the destinations of a workspace that are in memory, nil for none, and forgets those of workspaces without events.
+func (m *Matcher) use(ws uuid.UUID) *subscribers {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.service.Store.Now()
+	if now.Sub(m.examined) >= examineEvery {
+		m.examined = now
+		maps.DeleteFunc(m.workspaces, func(_ uuid.UUID, s *subscribers) bool { return now.Sub(s.used) >= idleWorkspace })
+	}
+	used := m.workspaces[ws]
+	if used != nil {
+		used.used = now
+	}
+	return used
+}
+
 // load returns the destinations of a workspace, and reads them unless they are in memory. Destinations that this version cannot read are
 // absent.
 func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) {
-	m.mu.Lock()
-	before := m.workspaces[ws]
-	m.mu.Unlock()
+	before := m.use(ws)
 	if before != nil && !before.changed {
 		return before, nil
 	}
@@ -141,7 +167,7 @@ func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) 
 	if err != nil {
 		return nil, err
 	}
-	loaded := &subscribers{index: match.NewIndex[*subscriber](), all: map[uuid.UUID]*subscriber{}}
+	loaded := &subscribers{index: match.NewIndex[*subscriber](), all: map[uuid.UUID]*subscriber{}, used: m.service.Store.Now()}
 	pass := m.service.Store.Pass(ctx, "read the id of a destination")
 	for _, one := range found {
 		d := one.Message
@@ -197,12 +223,15 @@ func orderKey(labels []string, event *orchv1.ReceivedEvent) string {
 
 // store stores deliveries in their order, as far as the queue of the destination has room.
 func (m *Matcher) store(ctx context.Context, ws uuid.UUID, to *subscriber, deliveries []*orchv1.DestinationDelivery) error {
-	_, err := m.service.enqueue(ctx, ws, to.id, deliveries, func(next *orchv1.Destination, refused int) ([]store.Effect, error) {
+	result, err := m.service.enqueue(ctx, ws, to.id, deliveries, func(next *orchv1.Destination, refused int) ([]store.Effect, error) {
 		if refused == 0 || !to.mayReport(m.service.Store.Now()) {
 			return nil, nil
 		}
 		return m.service.report(ws, next, "queue-full", map[string]any{"refused": refused, "cause": action.ErrQueueFull.Error()})
 	})
+	for _, one := range result.bad {
+		err = errors.Join(err, m.service.deadLetter(ctx, ws, to.id, deliveries[one.Position], one.Err))
+	}
 	if errors.Is(err, store.ErrNotFound) { // It was deleted, perhaps before these deliveries were stored.
 		return m.service.deleteDeliveries(ctx, ws, to.id)
 	}

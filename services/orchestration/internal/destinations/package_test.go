@@ -66,7 +66,13 @@ func newWorldOn(t testing.TB, db *store.Store, c *clock.Manual, ring secrets.Key
 	s := New(Deps{
 		Store: db, Vocabulary: vocabulary.Orch, Secrets: ring, Dial: loopback, Random: func() float64 { return 0.5 },
 		MayReadAddresses: func(context.Context, request.Info) (bool, error) { return true, nil },
-		Log:              slog.New(slog.DiscardHandler),
+		DeadLetter: func(ctx context.Context, destination uuid.UUID, e store.Effect, attempts int, reason error) error {
+			return db.InsertDeadLetter(ctx, store.DeadLetter{
+				ID: e.ID, Kind: e.Kind, Workspace: e.Workspace(), Collection: query.Destination, Document: destination, At: e.At, FailedAt: c.Now(),
+				Attempts: attempts, Reason: reason.Error(), Body: e.Body,
+			})
+		},
+		Log: slog.New(slog.DiscardHandler),
 	})
 	return &world{Service: s, t: t, clock: c, ws: uuid.New(), matcher: s.NewMatcher(), sender: s.NewSender()}
 }

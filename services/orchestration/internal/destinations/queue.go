@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -31,11 +32,27 @@ const (
 // usage is the number and size of deliveries.
 type usage struct{ count, bytes int64 }
 
-// queued are deliveries that enqueue did not store: the number of those without room, and the positions of those that were stored before.
+// queued are deliveries that enqueue did not store: the number of those without room, the positions of those that were stored before, and
+// those that the database refused.
 type queued struct {
 	refused int
 	before  []int
+	bad     []store.Refusal
 }
+
+// error is why not all deliveries are stored; nil if they are.
+func (q queued) error() error {
+	switch {
+	case len(q.bad) > 0:
+		return fmt.Errorf("store a delivery: %w", q.bad[0].Err)
+	case q.refused > 0:
+		return action.ErrQueueFull
+	}
+	return nil
+}
+
+// noEffects are those of an enqueuing that reports nothing.
+func noEffects(*orchv1.Destination, int) ([]store.Effect, error) { return nil, nil }
 
 // enqueue stores the first deliveries, as many as the queue of their destination has room for, and makes the destination due. Their
 // positions follow that of its last one, and the time unless the clock stepped back. note returns the effects of the change.
@@ -58,7 +75,7 @@ func (s *Service) enqueue(ctx context.Context, ws, id uuid.UUID, deliveries []*o
 		one.State = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING
 	}
 	result := queued{refused: len(deliveries) - len(admitted)}
-	if result.before, err = store.InsertAll(ctx, s.deliveries, ws, admitted); err != nil {
+	if result.before, result.bad, err = store.InsertApart(ctx, s.deliveries, ws, admitted); err != nil {
 		return queued{}, err
 	}
 	_, err = s.edit(ctx, ws, id, func(next *orchv1.Destination) ([]store.Effect, error) {

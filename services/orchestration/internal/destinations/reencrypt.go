@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
@@ -17,7 +19,7 @@ import (
 // calls done for each destination, also after a failure.
 func (s *Service) Reencrypt(ctx context.Context, write bool, done func(changed bool, err error) error) error {
 	return s.destinations.EachAcross(ctx, store.Query{}, func(ws uuid.UUID, d *orchv1.Destination) error {
-		if d.SealedHeaders == nil && d.SealedSecret == nil {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(sealedOf(d))), func(sealed *string) bool { return sealed != nil }) {
 			return nil
 		}
 		id, err := resourceid.Parse(d.GetId())
@@ -31,13 +33,20 @@ func (s *Service) Reencrypt(ctx context.Context, write bool, done func(changed b
 			return done(err != nil || !proto.Equal(d, next), nil)
 		}
 		changed, err := s.edit(ctx, ws, id, reseal)
-		return done(err == nil && (changed.GetSealedHeaders() != d.GetSealedHeaders() || changed.GetSealedSecret() != d.GetSealedSecret()), err)
+		return done(err == nil && !maps.EqualFunc(sealedOf(changed), sealedOf(d), func(a, b *string) bool { return a == nil || b == nil || *a == *b }), err)
 	})
+}
+
+// sealedOf returns the encrypted fields of a destination.
+func sealedOf(d *orchv1.Destination) map[string]*string {
+	return map[string]*string{
+		fieldHeaders: d.SealedHeaders, fieldSecret: d.SealedSecret, fieldClientSecret: d.SealedClientSecret, fieldKey: d.SealedKey, fieldToken: d.SealedToken,
+	}
 }
 
 // reseal encrypts the secrets of a destination with the first key.
 func (s *Service) reseal(ws uuid.UUID, d *orchv1.Destination) error {
-	for field, sealed := range map[string]*string{fieldHeaders: d.SealedHeaders, fieldSecret: d.SealedSecret} {
+	for field, sealed := range sealedOf(d) {
 		if sealed == nil {
 			continue
 		}

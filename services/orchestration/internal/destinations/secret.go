@@ -17,6 +17,10 @@ import (
 const (
 	fieldHeaders = "destination.headers"
 	fieldSecret  = "destination.secret"
+
+	fieldClientSecret = "destination.client_secret"
+	fieldKey          = "destination.key"
+	fieldToken        = "destination.token"
 )
 
 // at is the location of an encrypted field of a destination.

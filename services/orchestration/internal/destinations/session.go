@@ -32,6 +32,9 @@ type session struct {
 	// sending is the context of requests and their results, which may end after the claim.
 	sending context.Context
 
+	// tokens serializes the requests of tokens.
+	tokens sync.Mutex
+
 	mu sync.Mutex
 	// circuit is that of the destination, as far as the session knows.
 	circuit *orchv1.DestinationCircuit

@@ -42,15 +42,23 @@ type settings interface {
 	GetSubscriptions() []*orchv1.DestinationSubscription
 	GetOrderedBy() []string
 	GetRetryFor() int64
+	GetOauth() *orchv1.DestinationOAuthWrite
+	GetTls() *orchv1.DestinationTlsWrite
 }
 
-// allSettings are the names of these fields, and of rate_limit.
+// optionals are the fields whose absence has a meaning of its own.
+type optionals struct {
+	rateLimit *int64
+	proxy     *string
+}
+
+// allSettings are the names of all these fields.
 var allSettings = []string{
-	"name", "description", "enabled", "url", "headers", "secret", "subscriptions", "ordered_by", "rate_limit", "retry_for",
+	"name", "description", "enabled", "url", "headers", "secret", "subscriptions", "ordered_by", "rate_limit", "retry_for", "oauth", "tls", "proxy",
 }
 
 // apply applies the sent fields, and encrypts the secrets among them. It returns one 422 with all field errors.
-func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, rateLimit *int64, fields []string) error {
+func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, optional optionals, fields []string) error {
 	var fieldErrors []*orchv1.FieldError
 	refuse := func(text string, path ...string) {
 		fieldErrors = append(fieldErrors, rpc.BodyError("value_error", "Value error, "+text, path...))
@@ -65,7 +73,7 @@ func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, rate
 		case "enabled":
 			d.Enabled = sent.GetEnabled()
 		case "url":
-			if err := checkURL(d, sent.GetUrl(), slices.Contains(fields, "headers")); err != nil {
+			if err := checkURL(d, sent.GetUrl(), fields); err != nil {
 				refuse(err.Error(), "url")
 			}
 			d.Url = sent.GetUrl()
@@ -88,9 +96,22 @@ func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, rate
 			}
 			d.OrderedBy = sent.GetOrderedBy()
 		case "rate_limit":
-			d.RateLimit = rateLimit
+			d.RateLimit = optional.rateLimit
 		case "retry_for":
 			d.RetryFor = sent.GetRetryFor()
+		case "oauth":
+			if sent.GetOauth() != nil && egress.CheckAddress(sent.GetOauth().GetTokenUrl()) != nil {
+				refuse(egress.ErrAddress.Error(), "oauth", "token_url")
+			}
+			err = s.sealOAuth(ws, d, sent.GetOauth())
+		case "tls":
+			checkTLS(sent.GetTls(), refuse)
+			err = s.sealTLS(ws, d, sent.GetTls())
+		case "proxy":
+			if err := s.checkProxy(d, optional.proxy, fields); err != nil {
+				refuse(err.Error(), "proxy")
+			}
+			d.Proxy = optional.proxy
 		}
 		if err != nil {
 			return err
@@ -98,6 +119,9 @@ func (s *Service) apply(ws uuid.UUID, d *orchv1.Destination, sent settings, rate
 	}
 	if n := proto.Size(d); n > maxDestination {
 		refuse(fmt.Sprintf("the destination has %d bytes, the limit is %d", n, maxDestination))
+	}
+	if d.Tls != nil && !usesTLS(d.GetUrl()) {
+		refuse("certificates need an address of https", "tls")
 	}
 	if len(fieldErrors) > 0 {
 		return rpc.Invalid(fieldErrors...)
@@ -118,19 +142,36 @@ const (
 
 var (
 	errMaskedURL   = errors.New("the path of the address is masked; send the whole address")
-	errKeptHeaders = errors.New("another address would receive the headers of the destination; send them again with it")
+	errKeptSecrets = errors.New("another address would receive the headers or tokens of the destination; send headers and oauth again with it")
 )
 
 // checkURL refuses an address that messages cannot be sent to. Whoever changes the address of a destination must know its headers, which
 // are secrets: the new address receives them.
-func checkURL(d *orchv1.Destination, address string, headersSent bool) error {
+func checkURL(d *orchv1.Destination, address string, fields []string) error {
 	switch {
 	case strings.HasSuffix(address, maskedPath):
 		return errMaskedURL
-	case address != d.GetUrl() && d.SealedHeaders != nil && !headersSent:
-		return errKeptHeaders
+	case address != d.GetUrl() && keepsSecrets(d, fields):
+		return errKeptSecrets
 	}
 	return egress.CheckAddress(address)
+}
+
+// checkProxy refuses a proxy that the operator does not permit, and one that would receive secrets which its editor need not know.
+func (s *Service) checkProxy(d *orchv1.Destination, proxy *string, fields []string) error {
+	if proxy == nil {
+		return nil
+	}
+	if *proxy != d.GetProxy() && keepsSecrets(d, fields) {
+		return errKeptSecrets
+	}
+	_, err := s.Proxies.Find(*proxy)
+	return err
+}
+
+// keepsSecrets reports whether a change of fields leaves secrets that requests show to whoever receives them.
+func keepsSecrets(d *orchv1.Destination, fields []string) bool {
+	return d.SealedHeaders != nil && !slices.Contains(fields, "headers") || d.SealedClientSecret != nil && !slices.Contains(fields, "oauth")
 }
 
 func checkHeaders(headers map[string]string, refuse func(text string, path ...string)) {

@@ -24,7 +24,7 @@ func (s *Service) UpdateDestination(ctx context.Context, r *orchv1.UpdateDestina
 			if err := ownedByBlock(next); err != nil && !slices.Equal(fields, []string{"enabled"}) {
 				return err
 			}
-			if err := s.apply(ws, next, update, update.RateLimit, fields); err != nil {
+			if err := s.apply(ws, next, update, optionals{update.RateLimit, update.Proxy}, fields); err != nil {
 				return err
 			}
 			next.Circuit = nil

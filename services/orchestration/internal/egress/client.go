@@ -37,16 +37,19 @@ const (
 
 // Client sends messages.
 type Client struct {
-	agent string
-	http  *http.Client
+	agent   string
+	dial    safedial.Policy
+	proxies Proxies
+	timeout time.Duration
+	http    *http.Client
 	// public connects to public addresses alone, whatever the policy permits.
 	public *http.Client
 }
 
-// NewClient returns a client that connects to addresses of a policy. Timeout bounds each exchange; agent is the User-Agent of messages
-// that have none.
-func NewClient(dial safedial.Policy, agent string, timeout time.Duration) *Client {
-	return &Client{agent: agent, http: dial.Client(timeout), public: safedial.Policy{}.Client(timeout)}
+// NewClient returns a client that connects to addresses of a policy, and to proxies. Timeout bounds each exchange; agent is the User-Agent
+// of messages that have none.
+func NewClient(dial safedial.Policy, proxies Proxies, agent string, timeout time.Duration) *Client {
+	return &Client{agent: agent, dial: dial, proxies: proxies, timeout: timeout, http: dial.Client(timeout), public: safedial.Policy{}.Client(timeout)}
 }
 
 // Response is the response of another system.
@@ -132,8 +135,13 @@ func (c *Client) Send(ctx context.Context, m *Message) (*Response, error) {
 	tracing.SetHeader(ctx, request.Header)
 	request.Header.Del("Tracestate") // Vendors' data about the trace is for this network.
 	client := c.http
-	if m.PublicOnly {
+	switch {
+	case m.PublicOnly:
 		client = c.public
+	case !m.Route.zero():
+		if client, err = c.through(ctx, &m.Route, m.URL); err != nil {
+			return nil, m.explain(withoutAddress(err))
+		}
 	}
 	response, err := client.Do(request)
 	if err != nil {
@@ -151,7 +159,7 @@ func (c *Client) Send(ctx context.Context, m *Message) (*Response, error) {
 func Reason(err error) string {
 	timeout, isNet := errors.AsType[net.Error](err)
 	switch {
-	case errors.Is(err, safedial.ErrForbidden):
+	case errors.Is(err, safedial.ErrForbidden), errors.Is(err, ErrProxy):
 		return ReasonAddress
 	case errors.Is(err, context.DeadlineExceeded), isNet && timeout.Timeout():
 		return ReasonTimeout
@@ -184,7 +192,7 @@ func withoutAddress(err error) error {
 	case errors.As(err, &unresolved):
 		return errors.New("the name cannot be resolved")
 	case errors.As(err, &operation):
-		return fmt.Errorf("%s: %w", operation.Op, operation.Err)
+		return fmt.Errorf("%s: %w", operation.Op, withoutAddress(operation.Err)) // With a proxy there is another one in it.
 	case errors.As(err, &quoting):
 		return quoting.Err
 	}

@@ -24,7 +24,7 @@ func TestTargetsThatHang(t *testing.T) {
 	t.Parallel()
 	policy, err := safedial.ParsePolicy("127.0.0.1")
 	require.NoError(t, err)
-	c := NewClient(policy, "test", 200*time.Millisecond)
+	c := NewClient(policy, nil, "test", 200*time.Millisecond)
 	target := func(handle http.HandlerFunc) string {
 		server := httptest.NewServer(handle)
 		t.Cleanup(server.Close)
@@ -92,7 +92,7 @@ func TestResponsesDoNotShowTheSecretsOfRequests(t *testing.T) {
 	m.SetSecret("Authorization", "Bearer topsecret")
 	m.SetSecret("X-Key", `top"secret`)
 	m.SetSecret("Accept", "application/json")
-	response, err := NewClient(policy, "test", 10*time.Second).Send(t.Context(), m)
+	response, err := NewClient(policy, nil, "test", 10*time.Second).Send(t.Context(), m)
 	require.NoError(t, err)
 	require.Contains(t, string(response.Body), "topsecret")
 	shown := response.ShownBody()
@@ -111,7 +111,7 @@ func TestHeadersCannotInjectOthers(t *testing.T) {
 	require.NoError(t, err)
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
 	t.Cleanup(target.Close)
-	c := NewClient(policy, "test", 10*time.Second)
+	c := NewClient(policy, nil, "test", 10*time.Second)
 	for _, header := range [][2]string{{"X-Key", "secret\r\nX-Admin: 1"}, {"X-Key\r\nX-Admin", "secret"}, {"X-Key", "secret\x00"}} {
 		m := NewMessage(http.MethodPost, target.URL+"/secret")
 		m.SetSecret(header[0], header[1])
@@ -132,7 +132,7 @@ func TestAMessageMayForbidPrivateAddresses(t *testing.T) {
 	require.NoError(t, err)
 	target := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(target.Close)
-	c := NewClient(policy, "test", 10*time.Second)
+	c := NewClient(policy, nil, "test", 10*time.Second)
 	for _, public := range []bool{false, true} {
 		m := NewMessage(http.MethodPost, target.URL)
 		m.PublicOnly = public
@@ -146,7 +146,7 @@ func TestAMessageMayForbidPrivateAddresses(t *testing.T) {
 
 func TestRefusedAddressNamesTheSetting(t *testing.T) {
 	t.Parallel()
-	c := NewClient(safedial.Policy{}, "test", 10*time.Second)
+	c := NewClient(safedial.Policy{}, nil, "test", 10*time.Second)
 	for _, address := range []string{"http://127.0.0.1:1/", "http://10.0.0.1/", "http://[::1]:1/", "http://169.254.169.254/"} {
 		_, err := c.Send(t.Context(), NewMessage(http.MethodPost, address))
 		require.ErrorIs(t, err, safedial.ErrForbidden, address)

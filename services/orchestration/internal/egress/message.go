@@ -30,6 +30,8 @@ type Message struct {
 	Body        []byte
 	// PublicOnly refuses addresses that are not public, also those that the server's settings permit.
 	PublicOnly bool
+	// Route is how the message reaches its receiver.
+	Route Route
 	// SigningSecret is the secret with which each attempt is signed; empty for none.
 	SigningSecret string
 	// AnyStatus reports that any response is a success; else only a 2xx is.

@@ -64,18 +64,49 @@ func InsertAll[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.U
 	return c.insertVersions(ctx, ws, fresh)
 }
 
+// InsertApart is InsertAll for documents that do not depend on each other: it stores the others when some cannot be encoded or the database
+// refuses them, and returns these.
+func InsertApart[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.UUID, all []M) (taken []int, refused []Refusal, err error) {
+	docs, positions := make([]bson.Raw, 0, len(all)), make([]int, 0, len(all))
+	for i, m := range all {
+		doc, err := c.encoded(ws, Replacement[M]{Next: m}.next())
+		if err != nil {
+			refused = append(refused, Refusal{Position: i, Err: err})
+			continue
+		}
+		docs, positions = append(docs, doc), append(positions, i)
+	}
+	met, bad, err := c.insertMany(ctx, docs)
+	for _, i := range met {
+		taken = append(taken, positions[i])
+	}
+	for _, one := range bad {
+		refused = append(refused, Refusal{Position: positions[one.Position], Err: one.Err})
+	}
+	return taken, refused, err
+}
+
 func (c *Collection[M]) insertVersions(ctx context.Context, ws uuid.UUID, all []Version[M]) (taken []int, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
 	docs := make([]bson.Raw, len(all))
 	for i, v := range all {
-		stamp(v.Message, c.store.Now(), true)
-		if docs[i], err = envelope(ws, v.revision(), nil, v.Message, time.Time{}); err != nil {
-			return nil, fmt.Errorf("insert %s: %w", c.Name(), err)
+		if docs[i], err = c.encoded(ws, v); err != nil {
+			return nil, err
 		}
 	}
 	return c.insertAll(ctx, docs)
+}
+
+// encoded sets the times of a new document and encodes it.
+func (c *Collection[M]) encoded(ws uuid.UUID, v Version[M]) (bson.Raw, error) {
+	stamp(v.Message, c.store.Now(), true)
+	doc, err := envelope(ws, v.revision(), nil, v.Message, time.Time{})
+	if err != nil {
+		return nil, fmt.Errorf("insert %s: %w", c.Name(), err)
+	}
+	return doc, nil
 }
 
 // ReplaceAll inserts the new documents, then changes the others by compare-and-set, with at most one command for each. They have no
