@@ -105,6 +105,10 @@ e2e-recipes: ## create a webhook of each preset in both forms of the server, and
 e2e-listen: ## forward deliveries to a program in both forms, measure it, and kill server and client in between
 	go test -count=1 -v -timeout=20m -tags=e2e -run='^TestListen$$' $(TESTFLAGS) ./test/e2e
 
+.PHONY: e2e-outbound
+e2e-outbound: ## queue EVENTS=100000 for a receiver that is down for a simulated day, in both forms, and deliver them at RATE=200 with a kill in between
+	ORCH_TEST_OUTBOUND_EVENTS=$(or $(EVENTS),100000) ORCH_TEST_OUTBOUND_RATE=$(or $(RATE),200) go test -count=1 -v -timeout=40m -tags=e2e -run='^TestOutbound$$' $(TESTFLAGS) ./test/e2e
+
 .PHONY: e2e-poison
 e2e-poison: ## poison each kind of effect and each consumer among 1,000 healthy ones, in both forms, under the race detector
 	cd services/orchestration && go test -race -count=1 -v -timeout=10m -run='Poison|Stuck|Bad|DeadLetter|ThatTheDatabase|ThatAnAutomation' \

@@ -59,6 +59,23 @@ func objectAnswers() answers {
 	artifact := &orchv1.Artifact{
 		Id: someID, Key: proto.String("report"), Type: proto.String("markdown"), Data: []byte(`"# Orders\n\n<img src=x onerror=alert(1)>"`), Created: at(time.Minute), FlowRunId: proto.String(someID),
 	}
+	destination := &orchv1.Destination{
+		Id: someID, Name: "warehouse " + hostile, Url: "https://warehouse.example.com/***", Enabled: true, HeaderNames: []string{"X-Tenant"}, Signed: true,
+		Subscriptions: []*orchv1.DestinationSubscription{{Events: []string{"order.*"}, Filter: proto.String("event.payload.total > 100")}},
+		OrderedBy:     []string{"orch.resource.id"}, RateLimit: proto.Int64(50), RetryFor: 604800, Updated: at(time.Hour),
+		Health: &orchv1.DestinationHealth{
+			Status: orchv1.DestinationStatus_DESTINATION_STATUS_FAILING, Since: at(time.Hour), NextProbe: at(-time.Minute), Failures: 7, Cause: proto.String(hostile),
+		},
+	}
+	toDestination := &orchv1.DestinationDelivery{
+		Id: someID, DestinationId: someID, EventId: someID, Event: "order.paid", Queued: at(time.Hour), Attempts: 2, NextAttempt: at(-time.Minute),
+		State: orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING, Method: "POST", Address: "https://warehouse.example.com",
+		Headers: map[string]string{"x-tenant": "***"}, Body: hostile, Error: proto.String("the destination responded with status 502"),
+		Log: []*orchv1.DestinationAttempt{
+			{Attempted: at(time.Hour), Latency: 0.25, Error: proto.String("dial: connection refused")},
+			{Attempted: at(time.Minute), Latency: 0.5, Status: proto.Int64(502), Error: proto.String("the destination responded with status 502"), ResponseBody: hostile},
+		},
+	}
 	variable := &orchv1.Variable{Id: someID, Name: "region", Value: []byte(`{"a": "<b>"}`), Tags: []string{"infra"}, Updated: at(time.Hour)}
 	blockType := &orchv1.BlockType{Id: someID, Name: "SQL", Slug: "sql", Description: proto.String("A database " + hostile)}
 	block := &orchv1.BlockDocument{
@@ -101,6 +118,14 @@ func objectAnswers() answers {
 		orchv1.ArtifactService_ReadArtifact_FullMethodName:                     artifact,
 		orchv1.ArtifactService_ReadLatestArtifacts_FullMethodName:              &orchv1.ArtifactCollectionList{Artifacts: []*orchv1.ArtifactCollection{{Id: someID, LatestId: someID, Key: "report", Type: proto.String("markdown"), Updated: at(time.Minute)}}},
 		orchv1.VariableService_ReadVariable_FullMethodName:                     variable,
+		orchv1.DestinationService_ReadDestination_FullMethodName:               destination,
+		orchv1.DestinationService_ReadDestinations_FullMethodName:              &orchv1.DestinationList{Destinations: []*orchv1.Destination{destination}},
+		orchv1.DestinationService_ReadDestinationDeliveries_FullMethodName:     &orchv1.DestinationDeliveryList{Deliveries: []*orchv1.DestinationDelivery{toDestination}},
+		orchv1.DestinationService_ReadDestinationDelivery_FullMethodName:       toDestination,
+		orchv1.DestinationService_CreateDestination_FullMethodName:             destination,
+		orchv1.DestinationService_UpdateDestination_FullMethodName:             &emptypb.Empty{},
+		orchv1.DestinationService_DeleteDestination_FullMethodName:             &emptypb.Empty{},
+		orchv1.DestinationService_ResendDestinationDeliveries_FullMethodName:   &orchv1.DestinationResend{Resent: 1},
 		orchv1.VariableService_ReadVariables_FullMethodName:                    &orchv1.VariableList{Variables: []*orchv1.Variable{variable}},
 		orchv1.BlockDocumentService_ReadBlockDocument_FullMethodName:           block,
 		orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName:          &orchv1.BlockDocumentList{BlockDocuments: []*orchv1.BlockDocument{block}},
@@ -155,10 +180,11 @@ func objectAnswers() answers {
 // objectCases are the pages of flows, deployments and what they use.
 func objectCases() []pageCase {
 	const (
-		deployment = "/deployments/deployment/" + someID
-		variable   = "/variables/variable/" + someID
-		pool       = "/work-pools/work-pool/kubernetes"
-		updated    = "2030-01-31T11:00:00Z"
+		deployment      = "/deployments/deployment/" + someID
+		variable        = "/variables/variable/" + someID
+		destinationPath = "/destinations/destination/" + someID
+		pool            = "/work-pools/work-pool/kubernetes"
+		updated         = "2030-01-31T11:00:00Z"
 	)
 	cases := []pageCase{
 		{name: "flows", path: "/flows?q=night"},
@@ -181,6 +207,17 @@ func objectCases() []pageCase {
 		{name: "automation-delete", path: "/automations/automation/" + someID, form: url.Values{"action": {"delete-automation"}}},
 		{name: "artifacts", path: "/artifacts"},
 		{name: "artifact", path: "/artifacts/artifact/" + someID},
+		{name: "destinations", path: "/destinations"},
+		{name: "destination", path: destinationPath},
+		{name: "destination-delivery", path: destinationPath + "/delivery/" + someID},
+		{name: "destination-create", path: "/destinations", status: 303, form: destinationForm("destination-create", nil)},
+		{name: "destination-bad", path: "/destinations", status: 422, form: destinationForm("destination-create", url.Values{"subscriptions": {"["}, "retry_for": {"x"}, "headers": {"no colon"}})},
+		{name: "destination-edit", path: destinationPath, status: 303, form: destinationForm("destination-edit", url.Values{"updated": {updated}})},
+		{name: "destination-conflict", path: destinationPath, status: 409, form: destinationForm("destination-edit", url.Values{"updated": {"2030-01-01T00:00:00Z"}})},
+		{name: "destination-disable", path: destinationPath, status: 303, form: url.Values{"action": {"destination-disable"}}},
+		{name: "destination-resend", path: destinationPath, status: 303, form: url.Values{"action": {"destination-resend"}}},
+		{name: "destination-delete", path: destinationPath, form: url.Values{"action": {"destination-delete"}}},
+		{name: "delivery-resend", path: destinationPath + "/delivery/" + someID, status: 303, form: url.Values{"action": {"delivery-resend"}}},
 		{name: "variables", path: "/variables"},
 		{name: "variable", path: "/variables/variable/" + someID},
 		{name: "blocks", path: "/blocks"},
@@ -243,4 +280,14 @@ func objectCases() []pageCase {
 		cases[i].answers = objectAnswers()
 	}
 	return cases
+}
+
+// destinationForm is a form of a destination with changes.
+func destinationForm(action string, changes url.Values) url.Values {
+	form := url.Values{
+		"action": {action}, "name": {"warehouse"}, "url": {"https://warehouse.example.com/***"}, "subscriptions": {`[{"events": ["order.*"]}]`},
+		"retry_for": {"604800"}, "rate_limit": {"50"}, "headers": {"X-Tenant: a"}, "secret": {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+	}
+	maps.Copy(form, changes)
+	return form
 }

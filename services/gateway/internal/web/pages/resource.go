@@ -14,7 +14,7 @@ import (
 var resourcePages = map[string][]string{
 	"flow-run": {"runs", "flow-run"}, "task-run": {"runs", "task-run"}, "flow": {"flows", "flow"},
 	"deployment": {"deployments", "deployment"}, "event": {"trace", "event"}, "webhook": {"webhooks", "webhook"},
-	"automation": {"automations", "automation"},
+	"automation": {"automations", "automation"}, "destination": {"destinations", "destination"},
 }
 
 // resourceLink returns the address of a resource's page, empty without one.

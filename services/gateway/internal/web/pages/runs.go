@@ -13,7 +13,7 @@ import (
 // runPages are the pages of runs, flows, deployments and what they use.
 func runPages() []page.Page {
 	return slices.Concat([]page.Page{homePage(), searchPage(), runsPage(), upcomingPage()}, scatterPages(), flowRunPages(), taskRunPages(), flowPages(), deploymentPages(),
-		workPoolPages(), automationPages(), artifactPages(), variablePages(), blockPages(), limitPages(), accountPages(), sessionPages())
+		workPoolPages(), automationPages(), destinationPages(), artifactPages(), variablePages(), blockPages(), limitPages(), accountPages(), sessionPages())
 }
 
 // runsView is the data of the list of runs.

@@ -36,6 +36,7 @@ func Sections() []page.Section {
 		{Path: "/webhooks", Title: "Webhooks", Group: "Signals", Icon: "webhooks", Needs: []string{orchv1.WebhookService_ReadWebhooks_FullMethodName}},
 		{Path: "/events", Title: "Events", Group: "Signals", Icon: "events", Needs: []string{orchv1.EventService_ReadEvents_FullMethodName}},
 		{Path: "/automations", Title: "Automations", Group: "Signals", Icon: "automations", Needs: []string{orchv1.AutomationService_ReadAutomations_FullMethodName}},
+		{Path: "/destinations", Title: "Destinations", Group: "Signals", Icon: "destinations", Needs: []string{orchv1.DestinationService_ReadDestinations_FullMethodName}},
 		{Path: "/artifacts", Title: "Artifacts", Group: "Data", Icon: "artifacts", Needs: []string{orchv1.ArtifactService_ReadLatestArtifacts_FullMethodName}},
 		{Path: "/variables", Title: "Variables", Group: "Data", Icon: "variables", Needs: []string{orchv1.VariableService_ReadVariables_FullMethodName}},
 		{Path: "/blocks", Title: "Blocks", Group: "Data", Icon: "blocks", Needs: []string{orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName}},
