@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -232,13 +233,24 @@ func WaitFor(ctx context.Context, url string, status int) error {
 	}
 }
 
-// FreeAddress returns a loopback address without a listener.
+// returnedAddresses are those that FreeAddress returned.
+var returnedAddresses sync.Map
+
+// FreeAddress returns a loopback address without a listener, each one once: the system may offer a port again before the process that it is
+// for listens.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free port: %v", err)
+	for {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatalf("find a free port: %v", err)
+		}
+		address := ln.Addr().String()
+		if err := ln.Close(); err != nil {
+			t.Fatalf("close the listener on %s: %v", address, err)
+		}
+		if _, again := returnedAddresses.LoadOrStore(address, true); !again {
+			return address
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
