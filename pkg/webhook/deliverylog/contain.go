@@ -7,8 +7,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Containing returns a predicate of deliveries whose request or outcome contains a text, whatever the case. The text of a header is
-// "name: value". Bytes of a body that are no text do not match.
+// Containing returns a predicate of deliveries: the request or its outcome contains a text, and case does not matter. The text of a header
+// is "name: value". Bytes of a body that are no text do not match.
 func Containing(text string) func(*orchv1.WebhookDelivery) bool {
 	text = strings.ToLower(text)
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }

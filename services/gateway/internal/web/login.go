@@ -66,7 +66,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, next string) {
 	user, secret := r.PostForm.Get("user"), r.PostForm.Get("secret")
 	from, name := s.opts.Authorizer.Client(r), user
 	if s.opts.Credential != "password" {
-		digest := sha256.Sum256([]byte(secret)) // A key names its user, whatever the form says.
+		digest := sha256.Sum256([]byte(secret)) // The key identifies its user; the name in the form does not count.
 		name = string(digest[:])
 	}
 	if !s.attempts.Allow(from, name) {

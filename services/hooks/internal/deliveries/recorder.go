@@ -8,8 +8,8 @@
 //	                   └──▶ counted exactly, for the watcher of failing webhooks (see traffic)
 //
 // Ingestion never waits for the log. A note costs a lock and an append; masking and encoding happen later. Each request of a webhook has a
-// row as far as the budget of the webhook holds. While the broker is away notes are dropped, but those of refusals are kept, because their
-// counts must be exact.
+// row as far as the budget of the webhook holds. While the broker is away, the recorder drops notes of verified requests. It keeps notes of
+// refusals, because the counts of refusals must be exact.
 package deliveries
 
 import (
@@ -77,9 +77,9 @@ type Recorder struct {
 	commits  commits
 }
 
-// notes are the buffered notes of one webhook: those within its budget, and samples of the others by their reason, which is empty for
-// successes. The last requests of a reason are its samples. A sample takes over the count of the one that it replaces, so the counts of
-// the rows add up to the number of requests.
+// notes are the buffered notes of one webhook: all notes within the budget, and samples of further notes by reason. The reason of successes
+// is empty. The last requests of a reason are its samples. A sample adds the count of the sample that it replaces to its own, so the counts
+// of the rows add up to the number of requests.
 type notes struct {
 	all     []LogEntry
 	samples map[string]*ring
@@ -90,7 +90,7 @@ type ring struct {
 	next  int
 }
 
-// sample adds a note beyond the budget, and returns the one that it replaces.
+// sample adds a note beyond the budget, and returns the note that it replaces.
 func (o *notes) sample(n LogEntry) (replaced LogEntry, full bool) {
 	r := o.samples[n.Reason]
 	if r == nil {

@@ -28,7 +28,7 @@ func spend(r *Recorder, hook *orchv1.WebhookDefinition) {
 	r.refusals.budgets.used[hook.GetId()] = &usage{since: r.opts.Clock.Now(), rows: maxRefusalRows}
 }
 
-// TestRefusalsHaveRows: within the budget of a minute each refusal has a row of its own, whatever its reason and its source.
+// TestRefusalsHaveRows: within the budget of a minute each refusal has its own row, for every reason and every source.
 func TestRefusalsHaveRows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -394,6 +395,60 @@ func TestDeliveriesGoWithTheirDestination(t *testing.T) {
 	require.Zero(t, n)
 	_, err = w.ReadDestination(w.ctx(), &orchv1.ReadDestinationRequest{Id: d.GetId()})
 	require.Equal(t, int32(http.StatusNotFound), rpc.HTTPError(err).GetStatus())
+}
+
+// TestTheUsageOfAQueueHasTheDeliveriesOfAllWriters: a writer that changes the destination after another one keeps what that one added.
+func TestTheUsageOfAQueueHasTheDeliveriesOfAllWriters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := uuid.MustParse(w.create(newReceiver(t, nil).URL, func(c *orchv1.DestinationCreate) { c.Enabled = false }).GetId())
+	one := func() []*orchv1.DestinationDelivery {
+		return []*orchv1.DestinationDelivery{{Id: uuid.NewString(), Event: "order.paid", Body: "1"}}
+	}
+	_, err := w.enqueue(t.Context(), w.ws, id, one(), noEffects)
+	require.NoError(t, err)
+	var other sync.Once
+	_, err = w.enqueue(t.Context(), w.ws, id, one(), func(*orchv1.Destination, int) ([]store.Effect, error) {
+		var err error
+		other.Do(func() { _, err = w.enqueue(t.Context(), w.ws, id, one(), noEffects) })
+		return nil, err
+	})
+	require.NoError(t, err)
+	d, err := w.destinations.Get(t.Context(), w.ws, id)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, d.GetUsage().GetCount())
+	require.EqualValues(t, 3, d.GetUsage().GetBytes())
+}
+
+// TestDestinationsOfBlocksLeaveWithTheirDeliveries: an enabled destination of a block without deliveries is deleted, and no other one.
+func TestDestinationsOfBlocksLeaveWithTheirDeliveries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, c := range map[string]struct{ delivery, disabled, leaves bool }{
+		"no delivery":           {leaves: true},
+		"a delivery":            {delivery: true},
+		"disabled, no delivery": {disabled: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			id := uuid.New()
+			require.NoError(t, w.createForBlock(t.Context(), w.ws, &orchv1.Destination{Id: id.String(), Name: name, BlockDocumentId: proto.String(id.String())}))
+			if c.delivery {
+				_, err := w.enqueue(t.Context(), w.ws, id, []*orchv1.DestinationDelivery{{Id: uuid.NewString(), Event: "order.paid"}}, noEffects)
+				require.NoError(t, err)
+			}
+			d, err := w.destinations.Get(t.Context(), w.ws, id)
+			require.NoError(t, err)
+			d.Enabled = !c.disabled
+			require.NoError(t, w.removeUnused(t.Context(), w.ws, id, d))
+			_, err = w.destinations.Get(t.Context(), w.ws, id)
+			if c.leaves {
+				require.ErrorIs(t, err, store.ErrNotFound)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
 }
 
 // A queue without room refuses the newest deliveries, and says so once.

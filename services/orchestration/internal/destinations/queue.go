@@ -83,7 +83,7 @@ func (s *Service) enqueue(ctx context.Context, ws, id uuid.UUID, deliveries []*o
 			next.Sequence = max(next.GetSequence(), sequence-1)
 			s.setDue(next)
 		}
-		next.Usage = used
+		next.Usage = withAdmitted(next.GetUsage(), used, admitted)
 		return note(next, result.refused)
 	})
 	s.wake()
@@ -91,11 +91,11 @@ func (s *Service) enqueue(ctx context.Context, ws, id uuid.UUID, deliveries []*o
 }
 
 // admit returns the first deliveries, as many as a queue with a usage has room for, and the usage with them.
-func (s *Service) admit(ctx context.Context, ws, id uuid.UUID, known *orchv1.DestinationUsage, deliveries []*orchv1.DestinationDelivery,
+func (s *Service) admit(ctx context.Context, ws, id uuid.UUID, stored *orchv1.DestinationUsage, deliveries []*orchv1.DestinationDelivery,
 ) ([]*orchv1.DestinationDelivery, *orchv1.DestinationUsage, error) {
 	used := &orchv1.DestinationUsage{}
-	if known != nil {
-		used = proto.CloneOf(known)
+	if stored != nil {
+		used = proto.CloneOf(stored)
 	}
 	for i, d := range deliveries {
 		size := int64(max(1, proto.Size(d.GetSource())+len(d.GetBody())+len(d.GetSubject())))
@@ -116,6 +116,20 @@ func (s *Service) admit(ctx context.Context, ws, id uuid.UUID, known *orchv1.Des
 		used.Bytes += size
 	}
 	return deliveries, used, nil
+}
+
+// withAdmitted returns the usage of a queue with admitted deliveries. stored is the usage at the time of the change, to which other writers
+// may have added deliveries meanwhile, and computed that of admit, which counts if it has a newer measurement.
+func withAdmitted(stored, computed *orchv1.DestinationUsage, admitted []*orchv1.DestinationDelivery) *orchv1.DestinationUsage {
+	if stored.GetMeasured() < computed.GetMeasured() {
+		return computed
+	}
+	sum := proto.CloneOf(stored)
+	for _, d := range admitted {
+		sum.Count++
+		sum.Bytes += d.GetWaitingBytes()
+	}
+	return sum
 }
 
 // measure counts deliveries, and adds their bytes, which are a field.

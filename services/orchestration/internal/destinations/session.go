@@ -117,8 +117,8 @@ func chains(page []*orchv1.DestinationDelivery) [][]*orchv1.DestinationDelivery 
 	var all [][]*orchv1.DestinationDelivery
 	position := map[string]int{}
 	for _, d := range page {
-		i, begun := position[d.GetKey()]
-		if d.Key == nil || !begun {
+		i, found := position[d.GetKey()]
+		if d.Key == nil || !found {
 			if d.Key != nil {
 				position[d.GetKey()] = len(all)
 			}

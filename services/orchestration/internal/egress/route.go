@@ -85,12 +85,12 @@ func permit(ctx context.Context, dial safedial.Policy, address string) error {
 	if literal, err := netip.ParseAddr(target.Hostname()); err == nil {
 		return dial.Check(literal)
 	}
-	known, err := net.DefaultResolver.LookupNetIP(ctx, "ip", target.Hostname())
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", target.Hostname())
 	if err != nil {
 		return nil //nolint:nilerr // The proxy may know the name.
 	}
-	for _, one := range known {
-		if err := dial.Check(one); err != nil {
+	for _, resolved := range addresses {
+		if err := dial.Check(resolved); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ func readObject(r *page.Request, name string, problems *[]string, invalid map[st
 	return json.RawMessage(typed)
 }
 
-// cutLateness returns job variables without the one that decides what becomes of late runs, and the value of that one.
+// cutLateness returns job variables without the lateness variable, and the value of that variable.
 func cutLateness(r *page.Request, variables json.RawMessage) (others json.RawMessage, lateness string) {
 	name := r.Server.Vocabulary.Name("lateness")
 	var object map[string]json.RawMessage
@@ -81,7 +81,7 @@ func cutLateness(r *page.Request, variables json.RawMessage) (others json.RawMes
 	return variables, ""
 }
 
-// addLateness returns job variables with what a form says about late runs.
+// addLateness returns job variables with the lateness variable of a form.
 func addLateness(r *page.Request, variables json.RawMessage) json.RawMessage {
 	lateness := r.Field("lateness")
 	var object map[string]any

@@ -37,7 +37,7 @@ func showDestination(r *page.Request) (page.View, error) {
 	}
 	in.Body = body
 	deliveries := apicall.New[*orchv1.DestinationDeliveryList](orchv1.DestinationService_ReadDestinationDeliveries_FullMethodName, in)
-	_ = r.Call(deliveries) // Its panel says what it misses.
+	_ = r.Call(deliveries) // The panel of deliveries shows an error.
 	list, more := cut(deliveries.Result().GetDeliveries(), param50)
 	log := &table{Columns: []string{"Delivery", "Event", "State", "Attempts", "Next attempt", "Error"}, Empty: "No delivery."}
 	for _, one := range list {

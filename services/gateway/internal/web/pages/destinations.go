@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// destinationPages are the list of destinations, the page of one, and that of a delivery.
+// destinationPages are the list of destinations, the page of a destination, and the page of a delivery.
 func destinationPages() []page.Page {
 	const section = "/destinations"
 	return []page.Page{
@@ -231,7 +231,7 @@ func deleteDestination(r *page.Request) (page.View, error) {
 	return r.Done(r.To("destinations"), "destination-delete", -1), nil
 }
 
-// resend sends the deliveries of the page's destination again that a filter selects; nil selects those that failed.
+// resend sends deliveries of the page's destination again: the filter selects them, and nil selects the failed ones.
 func resend(r *page.Request, filter any) error {
 	in := apicall.ID(r.Vars["id"])
 	in.Body = apicall.JSON{"destination_deliveries": filter}

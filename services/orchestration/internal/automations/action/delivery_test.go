@@ -15,9 +15,9 @@ import (
 func TestAllDeliveriesEndTheirAction(t *testing.T) {
 	t.Parallel()
 	const (
-		waits  = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING
-		done   = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_DELIVERED
-		failed = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_FAILED
+		pending = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_PENDING
+		done    = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_DELIVERED
+		failed  = orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_FAILED
 	)
 	r := New(Deps{Store: storetest.Embedded(t, clock.NewManual(noon))})
 	cause := "the receiver is down"
@@ -28,8 +28,8 @@ func TestAllDeliveriesEndTheirAction(t *testing.T) {
 		reason string
 	}{
 		"delivered":             {[]orchv1.DestinationDeliveryState{done, done}, 0, true, ""},
-		"one waits":             {[]orchv1.DestinationDeliveryState{done, waits}, 0, false, ""},
-		"one waits, one failed": {[]orchv1.DestinationDeliveryState{failed, waits}, 0, false, ""},
+		"one waits":             {[]orchv1.DestinationDeliveryState{done, pending}, 0, false, ""},
+		"one waits, one failed": {[]orchv1.DestinationDeliveryState{failed, pending}, 0, false, ""},
 		"one failed":            {[]orchv1.DestinationDeliveryState{done, failed}, 0, true, "Notification failed: " + cause},
 		"one was deleted":       {[]orchv1.DestinationDeliveryState{done}, 2, true, "Notification failed: the delivery was deleted"},
 	} {
