@@ -19,14 +19,14 @@ type Heartbeat struct {
 	Version string
 }
 
-// Heartbeats reads the newest two heartbeats of a flow run that were received after a time, the latest occurrence first.
+// Heartbeats reads the newest three heartbeats of a flow run that were received after a time, the latest occurrence first.
 func (s *Service) Heartbeats(ctx context.Context, ws, run uuid.UUID, after time.Time) ([]Heartbeat, error) {
 	// The index by name has the heartbeats of all runs.
 	found, err := s.events.Find(ctx, ws, store.Query{Index: query.EventsByResource, Filter: bson.D{
 		{Key: "resource_id", Value: s.vocab.Name("flow-run", run.String())},
 		{Key: "event", Value: s.vocab.Name("flow-run", "heartbeat")},
 		{Key: "received", Value: bson.D{{Key: "$gt", Value: after.UnixMicro()}}},
-	}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, Limit: 2, Fields: []string{"received", "resource"}})
+	}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, Limit: 3, Fields: []string{"received", "resource"}})
 	if err != nil {
 		return nil, err
 	}

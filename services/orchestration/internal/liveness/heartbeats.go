@@ -29,7 +29,7 @@ func (m *Monitor) heartbeats(ctx context.Context, w *watch, t timeouts) ([]heart
 	return beats, nil
 }
 
-// workerHeartbeats returns the last heartbeat of the worker that executes a run, and the one that preceded it by the worker's interval. A run
+// workerHeartbeats returns the last heartbeat of the worker that executes a run, and those that preceded it by the worker's interval. A run
 // whose worker is unknown is not judged: its event is stored later, or has expired. A worker that was deleted is silent.
 func (m *Monitor) workerHeartbeats(ctx context.Context, w *watch, t timeouts) ([]heartbeat, error) {
 	submission, err := m.Events.Submission(ctx, w.workspace, w.run, w.entered.Add(t.interval))
@@ -49,5 +49,5 @@ func (m *Monitor) workerHeartbeats(ctx context.Context, w *watch, t timeouts) ([
 		return nil, err
 	}
 	sender := fmt.Sprintf("worker %q, which executes the run", submission.Worker)
-	return []heartbeat{{received: last, sender: sender}, {received: last.Add(-interval)}}, nil
+	return []heartbeat{{received: last, sender: sender}, {received: last.Add(-interval)}, {received: last.Add(-2 * interval)}}, nil
 }

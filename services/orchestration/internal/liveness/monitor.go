@@ -262,21 +262,14 @@ func (m *Monitor) judge(ctx context.Context, w *watch, now time.Duration, t time
 		if err != nil {
 			return false, err
 		}
-		w.suspect(count)
-		return false, nil
+		first := !w.suspected
+		w.suspect(count, now)
+		if first {
+			return false, nil
+		}
 	}
 	if !w.lost(now, m.since, t) || now-m.lagged < lagGrace*m.Every {
 		return false, nil
-	}
-	if !w.pending {
-		count, err := m.Events.CountAbout(ctx, w.workspace, w.run)
-		if err != nil {
-			return false, err
-		}
-		if count > w.events {
-			w.acquit(now)
-			return false, nil
-		}
 	}
 	return m.end(ctx, w, t)
 }

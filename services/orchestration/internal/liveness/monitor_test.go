@@ -197,6 +197,74 @@ func TestKilledRunsAreLost(t *testing.T) {
 	})
 }
 
+// A run that ends at any time after a step of the clock is lost within four intervals, and one that goes on is not.
+func TestRunsThatEndAfterAStepAreLost(t *testing.T) {
+	t.Parallel()
+	const (
+		interval  = 3 * time.Minute
+		disturbed = 30 * time.Minute // The time of the last disturbance.
+		phases    = int(interval / every)
+		beats     = 6 // After the last disturbance, of the run that ends last.
+	)
+	step := func(by time.Duration) func(w *world, elapsed time.Duration) {
+		return func(w *world, elapsed time.Duration) {
+			if elapsed == disturbed {
+				w.wall.Advance(by)
+			}
+		}
+	}
+	for name, at := range map[string]func(w *world, elapsed time.Duration){
+		"forward":                          step(time.Hour),
+		"forward by half an interval":      step(interval / 2),
+		"forward by less than an interval": step(interval - time.Second),
+		"back":                             step(-time.Hour),
+		"back by half an interval":         step(-interval / 2),
+		"back by an interval":              step(-interval),
+		"forward and back, before a restart": func(w *world, elapsed time.Duration) {
+			switch elapsed {
+			case disturbed - 4*interval:
+				w.wall.Advance(time.Hour)
+			case disturbed - 2*interval:
+				w.wall.Advance(-time.Hour)
+			case disturbed:
+				w.restart()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			runs := w.running(phases * (beats + 1))
+			last, lost := make([]time.Duration, len(runs)), make([]time.Duration, len(runs))
+			for elapsed := time.Duration(0); elapsed < disturbed+(beats+6)*interval; elapsed += every {
+				at(w, elapsed)
+				for i, run := range runs {
+					ends := disturbed + time.Duration(i/phases)*interval // The runs of the last ends go on.
+					if phase := time.Duration(i%phases) * every; elapsed%interval == phase && (elapsed < ends || i/phases == beats) {
+						w.beat(run, 0, 0)
+						last[i] = elapsed
+					}
+				}
+				w.pass()
+				for i, run := range runs {
+					if lost[i] == 0 && w.read(run).GetState().GetType() == crashed {
+						lost[i] = elapsed
+					}
+				}
+				w.advance(every)
+			}
+			for i := range runs {
+				if i/phases == beats {
+					require.Zero(t, lost[i], "run %d goes on", i)
+					continue
+				}
+				require.NotZero(t, lost[i], "run %d", i)
+				require.LessOrEqual(t, lost[i], max(last[i], disturbed)+4*interval, "run %d with its last heartbeat at %s", i, last[i])
+			}
+		})
+	}
+}
+
 func TestWhatALostRunBecomes(t *testing.T) {
 	t.Parallel()
 	reschedule := &orchv1.RunTimeoutRule{

@@ -1,6 +1,7 @@
 package liveness
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,16 +28,16 @@ type watch struct {
 	entered        time.Time // The time of that state.
 	pending        bool
 
-	beat    heartbeat     // The newest heartbeat; zero before the first.
-	gap     time.Duration // Between the newest two, by the times at which they were received.
-	reports bool          // Whether the run sends heartbeats, so those of a worker do not count.
+	beat    heartbeat        // The newest heartbeat; zero before the first.
+	gaps    [2]time.Duration // Between the newest three, by the times at which they were received; zero before there are so many.
+	reports bool             // Whether the run sends heartbeats, so those of a worker do not count.
 
 	heard  time.Duration // When the run was last known to be alive.
 	looked time.Duration // The last look for heartbeats.
 	next   time.Duration // The next one.
 
 	suspected bool
-	events    int64 // The number of events about the run when it became suspected.
+	events    int64 // The number of events about the run at the last look of the suspicion.
 	pass      uint64
 }
 
@@ -46,8 +47,11 @@ func (w *watch) enter(state uuid.UUID, at time.Time, pending bool, now time.Dura
 	w.heard, w.next, w.suspected = now, now, false
 }
 
-// interval is the longest time between heartbeats: what is configured, or what the run showed.
-func (w *watch) interval(t timeouts) time.Duration { return max(t.interval, min(w.gap, maxGap)) }
+// interval is the longest time between heartbeats: what is configured, or what the run showed twice. One gap alone may be a step of a clock or
+// an outage.
+func (w *watch) interval(t timeouts) time.Duration {
+	return max(t.interval, min(w.gaps[0], w.gaps[1], maxGap))
+}
 
 // timeout is the silence after which the run is lost.
 func (w *watch) timeout(t timeouts) time.Duration {
@@ -71,13 +75,7 @@ func (w *watch) after(t timeouts) time.Time {
 func (w *watch) observe(beats []heartbeat, now, since time.Duration, wall time.Time, t timeouts) {
 	if len(beats) > 0 {
 		newest := beats[0]
-		earlier := w.beat.received
-		if len(beats) > 1 {
-			earlier = beats[1].received
-		}
-		if !earlier.IsZero() {
-			w.gap = max(newest.received.Sub(earlier), 0)
-		}
+		w.measure(beats)
 		newest.sender = newest.sender[:min(len(newest.sender), maxSender)]
 		w.beat = newest
 		// It came after the last look. A wrong clock may claim any time since, so only a part of the silence is credited to it.
@@ -86,6 +84,17 @@ func (w *watch) observe(beats []heartbeat, now, since time.Duration, wall time.T
 		w.suspected = false
 	}
 	w.looked = now
+}
+
+// measure records the gaps between heartbeats, the newest of which a look has found.
+func (w *watch) measure(found []heartbeat) {
+	beats := slices.Clone(found)
+	if !w.beat.received.IsZero() {
+		beats = append(beats, w.beat)
+	}
+	for i := min(len(beats)-1, len(w.gaps)) - 1; i >= 0; i-- {
+		w.gaps = [...]time.Duration{max(beats[i].received.Sub(beats[i+1].received), 0), w.gaps[0]}
+	}
 }
 
 // quiet returns the silence that counts.
@@ -97,16 +106,19 @@ func (w *watch) suspicion(t timeouts) time.Duration {
 	return max(w.timeout(t)-w.interval(t)*3/2, w.interval(t))
 }
 
-// suspicious reports whether a run is to be suspected.
+// suspicious reports whether a run is suspected, or is to be.
 func (w *watch) suspicious(now, since time.Duration, t timeouts) bool {
-	return w.monitored(t) && !w.pending && !w.suspected && w.quiet(now, since) >= w.suspicion(t)
+	return w.monitored(t) && !w.pending && (w.suspected || w.quiet(now, since) >= w.suspicion(t))
 }
 
-// suspect records the number of events about the run.
-func (w *watch) suspect(count int64) { w.suspected, w.events = true, count }
-
-// acquit ends the suspicion, because an event about the run came since.
-func (w *watch) acquit(now time.Duration) { w.suspected, w.heard = false, now }
+// suspect records the number of events about the run. An event since the last look of the suspicion shows that the run is alive, but ends no
+// suspicion, so the next looks count as well.
+func (w *watch) suspect(count int64, now time.Duration) {
+	if w.suspected && count > w.events {
+		w.heard = now
+	}
+	w.suspected, w.events = true, count
+}
 
 // lost reports whether a run was silent for its timeout.
 func (w *watch) lost(now, since time.Duration, t timeouts) bool {
@@ -121,7 +133,7 @@ func (w *watch) monitored(t timeouts) bool {
 	return t.missed > 0 && !w.beat.received.IsZero()
 }
 
-// plan sets the time of the next look: after the configured interval, or when the silence reaches a bound.
+// plan sets the time of the next look: after the configured interval, half of it under suspicion, or when the silence reaches a bound.
 func (w *watch) plan(now, since time.Duration, t timeouts) {
 	if w.pending {
 		w.next = max(w.heard, since) + w.timeout(t)
@@ -131,9 +143,9 @@ func (w *watch) plan(now, since time.Duration, t timeouts) {
 	if !w.monitored(t) {
 		return
 	}
-	silence := w.timeout(t)
-	if !w.suspected {
-		silence = w.suspicion(t)
+	silence := w.suspicion(t)
+	if w.suspected {
+		w.next, silence = now+t.interval/2, w.timeout(t)
 	}
 	w.next = min(w.next, max(max(w.heard, since)+silence, now))
 }
