@@ -33,7 +33,6 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	wirelogs "github.com/orch-project/orch/pkg/logs"
 	"github.com/orch-project/orch/pkg/maintenance"
-	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/safedial"
@@ -330,10 +329,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Request: func(ctx context.Context, ws uuid.UUID, d *orchv1.DestinationDelivery) (*egress.Message, error) {
 			return o.actions.Request(ctx, ws, d)
 		},
-		MayReadAddresses: func(ctx context.Context, info request.Info) (bool, error) {
-			scopes, err := registry.WorkspaceScopes(ctx, info, info.Workspace)
-			return err == nil && scopes.Has("read_webhook_addresses"), err
-		},
+		Tenancy: registry,
 	})
 	o.sender = o.destinations.NewSender()
 	o.retention = retention.New(retention.Deps{

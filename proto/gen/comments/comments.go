@@ -2594,7 +2594,7 @@ func Of(fullName string) string {
 	case "orch.v1.DestinationCreate.ordered_by":
 		return "Labels of events, at most 5, whose values are a key by which deliveries keep their order; empty for no order."
 	case "orch.v1.DestinationCreate.proxy":
-		return "Origin of a forward proxy that the operator permits; null for none."
+		return "Origin of a forward proxy that the operator permits, which requires the scope see_events; null for none."
 	case "orch.v1.DestinationCreate.rate_limit":
 		return "Maximum number of deliveries in a second, 1 to 1,000; null means no limit."
 	case "orch.v1.DestinationCreate.retry_for":
@@ -2602,11 +2602,11 @@ func Of(fullName string) string {
 	case "orch.v1.DestinationCreate.secret":
 		return "Secret of signatures by Standard Webhooks, whsec_ and base64; it is never returned, and null means no signature."
 	case "orch.v1.DestinationCreate.subscriptions":
-		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
+		return "Events that are delivered, at most 20 subscriptions, which require the scope see_events; the first one that takes an event renders it."
 	case "orch.v1.DestinationCreate.tls":
 		return "Client certificate and authorities of connections; null for those of the server."
 	case "orch.v1.DestinationCreate.url":
-		return "Address that receives POST requests, http or https."
+		return "Address that receives POST requests, http or https, which requires the scope see_events."
 	case "orch.v1.DestinationDelivery":
 		return "DestinationDelivery is an event, or the call or notification of an automation, on its way to a destination, and afterwards the log of its attempts."
 	case "orch.v1.DestinationDelivery.action_run_id":
@@ -2618,7 +2618,7 @@ func Of(fullName string) string {
 	case "orch.v1.DestinationDelivery.automation_id":
 		return "UUID of the automation that calls or notifies; null for an event of a subscription."
 	case "orch.v1.DestinationDelivery.body":
-		return "Body of the delivery, or text of the notification; of an event empty before the first attempt."
+		return "Body of the delivery, or text of the notification; of an event empty before the first attempt, and masked without the scope see_events."
 	case "orch.v1.DestinationDelivery.destination_id":
 		return "UUID of the destination."
 	case "orch.v1.DestinationDelivery.error":
@@ -2828,7 +2828,7 @@ func Of(fullName string) string {
 	case "orch.v1.DestinationUpdate.ordered_by":
 		return "Labels of events, at most 5, whose values are a key by which deliveries keep their order; empty for no order."
 	case "orch.v1.DestinationUpdate.proxy":
-		return "Origin of a forward proxy that the operator permits; null for none."
+		return "Origin of a forward proxy that the operator permits, which requires the scope see_events; null for none."
 	case "orch.v1.DestinationUpdate.rate_limit":
 		return "Maximum number of deliveries in a second, 1 to 1,000; null means no limit."
 	case "orch.v1.DestinationUpdate.retry_for":
@@ -2836,11 +2836,11 @@ func Of(fullName string) string {
 	case "orch.v1.DestinationUpdate.secret":
 		return "Secret of signatures by Standard Webhooks, whsec_ and base64; it is never returned, and null means no signature."
 	case "orch.v1.DestinationUpdate.subscriptions":
-		return "Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it."
+		return "Events that are delivered, at most 20 subscriptions, which require the scope see_events; the first one that takes an event renders it."
 	case "orch.v1.DestinationUpdate.tls":
 		return "Client certificate and authorities of connections; null for those of the server."
 	case "orch.v1.DestinationUpdate.url":
-		return "Address that receives POST requests, http or https."
+		return "Address that receives POST requests, http or https, which requires the scope see_events."
 	case "orch.v1.DestinationUsage":
 		return "DestinationUsage is an upper bound of deliveries that wait: those of the last measurement, and all that were admitted since."
 	case "orch.v1.DestinationUsage.bytes":

@@ -1111,13 +1111,13 @@ type DestinationCreate struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// Whether deliveries are sent, true by default; those of a disabled destination wait.
 	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Address that receives POST requests, http or https.
+	// Address that receives POST requests, http or https, which requires the scope see_events.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
 	// Headers of each delivery by name, at most 20; their values are never returned.
 	Headers map[string]string `protobuf:"bytes,5,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Secret of signatures by Standard Webhooks, whsec_ and base64; it is never returned, and null means no signature.
 	Secret *string `protobuf:"bytes,6,opt,name=secret,proto3,oneof" json:"secret,omitempty"`
-	// Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it.
+	// Events that are delivered, at most 20 subscriptions, which require the scope see_events; the first one that takes an event renders it.
 	Subscriptions []*DestinationSubscription `protobuf:"bytes,7,rep,name=subscriptions,proto3" json:"subscriptions,omitempty"`
 	// Labels of events, at most 5, whose values are a key by which deliveries keep their order; empty for no order.
 	OrderedBy []string `protobuf:"bytes,8,rep,name=ordered_by,json=orderedBy,proto3" json:"ordered_by,omitempty"`
@@ -1129,7 +1129,7 @@ type DestinationCreate struct {
 	Oauth *DestinationOAuthWrite `protobuf:"bytes,11,opt,name=oauth,proto3,oneof" json:"oauth,omitempty"`
 	// Client certificate and authorities of connections; null for those of the server.
 	Tls *DestinationTlsWrite `protobuf:"bytes,12,opt,name=tls,proto3,oneof" json:"tls,omitempty"`
-	// Origin of a forward proxy that the operator permits; null for none.
+	// Origin of a forward proxy that the operator permits, which requires the scope see_events; null for none.
 	Proxy         *string `protobuf:"bytes,13,opt,name=proxy,proto3,oneof" json:"proxy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1265,13 +1265,13 @@ type DestinationUpdate struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// Whether deliveries are sent, true by default; those of a disabled destination wait.
 	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Address that receives POST requests, http or https.
+	// Address that receives POST requests, http or https, which requires the scope see_events.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
 	// Headers of each delivery by name, at most 20; their values are never returned.
 	Headers map[string]string `protobuf:"bytes,5,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Secret of signatures by Standard Webhooks, whsec_ and base64; it is never returned, and null means no signature.
 	Secret *string `protobuf:"bytes,6,opt,name=secret,proto3,oneof" json:"secret,omitempty"`
-	// Events that are delivered, at most 20 subscriptions; the first one that takes an event renders it.
+	// Events that are delivered, at most 20 subscriptions, which require the scope see_events; the first one that takes an event renders it.
 	Subscriptions []*DestinationSubscription `protobuf:"bytes,7,rep,name=subscriptions,proto3" json:"subscriptions,omitempty"`
 	// Labels of events, at most 5, whose values are a key by which deliveries keep their order; empty for no order.
 	OrderedBy []string `protobuf:"bytes,8,rep,name=ordered_by,json=orderedBy,proto3" json:"ordered_by,omitempty"`
@@ -1283,7 +1283,7 @@ type DestinationUpdate struct {
 	Oauth *DestinationOAuthWrite `protobuf:"bytes,11,opt,name=oauth,proto3,oneof" json:"oauth,omitempty"`
 	// Client certificate and authorities of connections; null for those of the server.
 	Tls *DestinationTlsWrite `protobuf:"bytes,12,opt,name=tls,proto3,oneof" json:"tls,omitempty"`
-	// Origin of a forward proxy that the operator permits; null for none.
+	// Origin of a forward proxy that the operator permits, which requires the scope see_events; null for none.
 	Proxy         *string `protobuf:"bytes,13,opt,name=proxy,proto3,oneof" json:"proxy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1688,7 +1688,7 @@ type DestinationDelivery struct {
 	Address string `protobuf:"bytes,13,opt,name=address,proto3" json:"address,omitempty"`
 	// Headers of the last attempt by lower-case name, without credentials.
 	Headers map[string]string `protobuf:"bytes,14,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Body of the delivery, or text of the notification; of an event empty before the first attempt.
+	// Body of the delivery, or text of the notification; of an event empty before the first attempt, and masked without the scope see_events.
 	Body string `protobuf:"bytes,15,opt,name=body,proto3" json:"body,omitempty"`
 	// The last attempts, at most 20, in their order.
 	Log []*DestinationAttempt `protobuf:"bytes,16,rep,name=log,proto3" json:"log,omitempty"`
@@ -3021,16 +3021,18 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\x05cause\x18\x05 \x01(\tH\x02R\x05cause\x88\x01\x01B\b\n" +
 	"\x06_sinceB\r\n" +
 	"\v_next_probeB\b\n" +
-	"\x06_cause\"\x9c\x06\n" +
+	"\x06_cause\"\xc3\x06\n" +
 	"\x11DestinationCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\xff\x01R\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
 	"\aenabled\x18\x03 \x01(\bB\n" +
-	"\xca\xf3\x18\x06\"\x04trueR\aenabled\x12\x1d\n" +
-	"\x03url\x18\x04 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\x10R\x03url\x12J\n" +
+	"\xca\xf3\x18\x06\"\x04trueR\aenabled\x12*\n" +
+	"\x03url\x18\x04 \x01(\tB\x18\xca\xf3\x18\x14\x18\x01@\x01H\x80\x10\xc2\x01\n" +
+	"see_eventsR\x03url\x12J\n" +
 	"\aheaders\x18\x05 \x03(\v2'.orch.v1.DestinationCreate.HeadersEntryB\a\xca\xf3\x18\x03\xb8\x01\x01R\aheaders\x12)\n" +
-	"\x06secret\x18\x06 \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x00R\x06secret\x88\x01\x01\x12N\n" +
-	"\rsubscriptions\x18\a \x03(\v2 .orch.v1.DestinationSubscriptionB\x06\xca\xf3\x18\x02X\x14R\rsubscriptions\x12%\n" +
+	"\x06secret\x18\x06 \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x00R\x06secret\x88\x01\x01\x12[\n" +
+	"\rsubscriptions\x18\a \x03(\v2 .orch.v1.DestinationSubscriptionB\x13\xca\xf3\x18\x0fX\x14\xc2\x01\n" +
+	"see_eventsR\rsubscriptions\x12%\n" +
 	"\n" +
 	"ordered_by\x18\b \x03(\tB\x06\xca\xf3\x18\x02X\x05R\torderedBy\x12:\n" +
 	"\n" +
@@ -3038,8 +3040,9 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\tretry_for\x18\n" +
 	" \x01(\x03B\x1e\xca\xf3\x18\x1a\"\x06604800)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x00u\"AR\bretryFor\x129\n" +
 	"\x05oauth\x18\v \x01(\v2\x1e.orch.v1.DestinationOAuthWriteH\x02R\x05oauth\x88\x01\x01\x123\n" +
-	"\x03tls\x18\f \x01(\v2\x1c.orch.v1.DestinationTlsWriteH\x03R\x03tls\x88\x01\x01\x12$\n" +
-	"\x05proxy\x18\r \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\x10H\x04R\x05proxy\x88\x01\x01\x1a:\n" +
+	"\x03tls\x18\f \x01(\v2\x1c.orch.v1.DestinationTlsWriteH\x03R\x03tls\x88\x01\x01\x121\n" +
+	"\x05proxy\x18\r \x01(\tB\x16\xca\xf3\x18\x12@\x01H\x80\x10\xc2\x01\n" +
+	"see_eventsH\x04R\x05proxy\x88\x01\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\t\n" +
@@ -3047,15 +3050,17 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\v_rate_limitB\b\n" +
 	"\x06_oauthB\x06\n" +
 	"\x04_tlsB\b\n" +
-	"\x06_proxy\"\xfa\x05\n" +
+	"\x06_proxy\"\xa1\x06\n" +
 	"\x11DestinationUpdate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\xff\x01R\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
-	"\aenabled\x18\x03 \x01(\bR\aenabled\x12\x1b\n" +
-	"\x03url\x18\x04 \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\x10R\x03url\x12J\n" +
+	"\aenabled\x18\x03 \x01(\bR\aenabled\x12(\n" +
+	"\x03url\x18\x04 \x01(\tB\x16\xca\xf3\x18\x12@\x01H\x80\x10\xc2\x01\n" +
+	"see_eventsR\x03url\x12J\n" +
 	"\aheaders\x18\x05 \x03(\v2'.orch.v1.DestinationUpdate.HeadersEntryB\a\xca\xf3\x18\x03\xb8\x01\x01R\aheaders\x12)\n" +
-	"\x06secret\x18\x06 \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x00R\x06secret\x88\x01\x01\x12N\n" +
-	"\rsubscriptions\x18\a \x03(\v2 .orch.v1.DestinationSubscriptionB\x06\xca\xf3\x18\x02X\x14R\rsubscriptions\x12%\n" +
+	"\x06secret\x18\x06 \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x00R\x06secret\x88\x01\x01\x12[\n" +
+	"\rsubscriptions\x18\a \x03(\v2 .orch.v1.DestinationSubscriptionB\x13\xca\xf3\x18\x0fX\x14\xc2\x01\n" +
+	"see_eventsR\rsubscriptions\x12%\n" +
 	"\n" +
 	"ordered_by\x18\b \x03(\tB\x06\xca\xf3\x18\x02X\x05R\torderedBy\x12:\n" +
 	"\n" +
@@ -3063,8 +3068,9 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\tretry_for\x18\n" +
 	" \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x00u\"AR\bretryFor\x129\n" +
 	"\x05oauth\x18\v \x01(\v2\x1e.orch.v1.DestinationOAuthWriteH\x02R\x05oauth\x88\x01\x01\x123\n" +
-	"\x03tls\x18\f \x01(\v2\x1c.orch.v1.DestinationTlsWriteH\x03R\x03tls\x88\x01\x01\x12$\n" +
-	"\x05proxy\x18\r \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\x10H\x04R\x05proxy\x88\x01\x01\x1a:\n" +
+	"\x03tls\x18\f \x01(\v2\x1c.orch.v1.DestinationTlsWriteH\x03R\x03tls\x88\x01\x01\x121\n" +
+	"\x05proxy\x18\r \x01(\tB\x16\xca\xf3\x18\x12@\x01H\x80\x10\xc2\x01\n" +
+	"see_eventsH\x04R\x05proxy\x88\x01\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\t\n" +
@@ -3095,7 +3101,7 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\r_destinations\"m\n" +
 	"\x15DestinationCountQuery\x12C\n" +
 	"\fdestinations\x18\x01 \x01(\v2\x1a.orch.v1.DestinationFilterH\x00R\fdestinations\x88\x01\x01B\x0f\n" +
-	"\r_destinations\"\xb6\v\n" +
+	"\r_destinations\"\xc9\v\n" +
 	"\x13DestinationDelivery\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12/\n" +
 	"\x0edestination_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\rdestinationId\x12#\n" +
@@ -3111,8 +3117,9 @@ const file_orch_v1_destinations_proto_rawDesc = "" +
 	"\x06reason\x18\v \x01(\tH\x03R\x06reason\x88\x01\x01\x12\x19\n" +
 	"\x05error\x18\f \x01(\tH\x04R\x05error\x88\x01\x01\x12\x18\n" +
 	"\aaddress\x18\r \x01(\tR\aaddress\x12L\n" +
-	"\aheaders\x18\x0e \x03(\v2).orch.v1.DestinationDelivery.HeadersEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\aheaders\x12\x12\n" +
-	"\x04body\x18\x0f \x01(\tR\x04body\x12-\n" +
+	"\aheaders\x18\x0e \x03(\v2).orch.v1.DestinationDelivery.HeadersEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\aheaders\x12%\n" +
+	"\x04body\x18\x0f \x01(\tB\x11\xca\xf3\x18\r\xc2\x01\n" +
+	"see_eventsR\x04body\x12-\n" +
 	"\x03log\x18\x10 \x03(\v2\x1b.orch.v1.DestinationAttemptR\x03log\x12<\n" +
 	"\x06source\x18\x11 \x01(\v2\x16.orch.v1.ReceivedEventB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\x06source\x88\x01\x01\x12#\n" +
 	"\bsequence\x18\x12 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01R\bsequence\x12\x1e\n" +

@@ -39,6 +39,9 @@ func (s *Service) CreateDestination(ctx context.Context, r *orchv1.CreateDestina
 	if err != nil {
 		return nil, err
 	}
+	if created, err = s.audited(ctx, info.Workspace, d, "created", created); err != nil {
+		return nil, err
+	}
 	err = s.destinations.Insert(ctx, info.Workspace, d, created...)
 	if errors.Is(err, store.ErrDuplicate) {
 		return nil, conflict(d)

@@ -26,7 +26,10 @@ func (s *Service) DeleteDestination(ctx context.Context, r *orchv1.DeleteDestina
 				return nil, err
 			}
 			effects, err := s.lifecycle.Deleted(ws)(current)
-			return append(effects, s.Store.ResourceEffect(KindDeleteDeliveries, ws, id)), err
+			if err != nil {
+				return nil, err
+			}
+			return s.audited(ctx, ws, current, "deleted", append(effects, s.Store.ResourceEffect(KindDeleteDeliveries, ws, id)))
 		})
 		if err != nil {
 			return nil, err

@@ -153,7 +153,7 @@ func TestADestinationThatIsDownForADay(t *testing.T) {
 	health := w.read(d).GetHealth()
 	require.Equal(t, orchv1.DestinationStatus_DESTINATION_STATUS_FAILING, health.GetStatus())
 	require.Contains(t, health.GetCause(), "status 500")
-	require.Equal(t, []string{"orch.destination.created", "orch.destination.failing"}, w.published(query.Destination, d.GetId()))
+	require.Equal(t, []string{"orch.destination.created", "orch-cloud.destination.created", "orch.destination.failing"}, w.published(query.Destination, d.GetId()))
 
 	r.set(status(http.StatusOK))
 	w.clock.Advance(10 * time.Minute)
@@ -164,7 +164,7 @@ func TestADestinationThatIsDownForADay(t *testing.T) {
 	}
 	require.Equal(t, ids, bodies)
 	require.Equal(t, orchv1.DestinationStatus_DESTINATION_STATUS_HEALTHY, w.read(d).GetHealth().GetStatus())
-	require.Equal(t, "orch.destination.recovered", w.published(query.Destination, d.GetId())[2])
+	require.Equal(t, "orch.destination.recovered", w.published(query.Destination, d.GetId())[3])
 }
 
 // A delivery fails for good after the time for its attempts, and can be sent again with its id.
@@ -486,7 +486,7 @@ func TestAFullQueueRefusesDeliveries(t *testing.T) {
 		func() int { return int(read().GetBytes()) })
 	set(&orchv1.DestinationUsage{Count: maxQueued - 1})
 	require.Equal(t, 1, queued("order.3", "order.4"))
-	require.Equal(t, []string{"orch.destination.created", "orch.destination.queue-full"}, w.published(query.Destination, d.GetId()))
+	require.Equal(t, []string{"orch.destination.created", "orch-cloud.destination.created", "orch.destination.queue-full"}, w.published(query.Destination, d.GetId()))
 	w.clock.Advance(measureAgain)
 	before := len(w.log(d))
 	w.emit("order.4")

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
@@ -18,7 +19,31 @@ func (s *Service) ReadDestinationDeliveries(ctx context.Context, r *orchv1.ReadD
 	}
 	q := r.GetQuery()
 	found, err := s.logged.List(ctx, withinDestination(r.GetId(), q.GetDestinationDeliveries()), q.GetSort(), q)
-	return &orchv1.DestinationDeliveryList{Deliveries: found}, err
+	if err != nil {
+		return nil, err
+	}
+	return &orchv1.DestinationDeliveryList{Deliveries: found}, s.maskBodies(ctx, found...)
+}
+
+// maskedBody replaces the body of a delivery.
+const maskedBody = "***"
+
+// maskBodies masks the bodies of deliveries, which have the data of events, for callers who may not read events.
+func (s *Service) maskBodies(ctx context.Context, deliveries ...*orchv1.DestinationDelivery) error {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return err
+	}
+	scopes, err := s.Tenancy.WorkspaceScopes(ctx, info, info.Workspace)
+	if err != nil || scopes.Has("see_events") {
+		return err
+	}
+	for _, d := range deliveries {
+		if d.GetBody() != "" {
+			d.Body = maskedBody
+		}
+	}
+	return nil
 }
 
 // withinDestination restricts a filter to the deliveries of one destination, whatever the client sent.
@@ -42,6 +67,9 @@ func (s *Service) ReadDestinationDelivery(ctx context.Context, r *orchv1.ReadDes
 			return nil, deliveryNotFound.Translate(err)
 		}
 		d, err := s.deliveries.First(ctx, ws, append(deliveriesOf(id), idIs(key)))
-		return d, deliveryNotFound.Translate(err)
+		if err != nil {
+			return nil, deliveryNotFound.Translate(err)
+		}
+		return d, s.maskBodies(ctx, d)
 	})
 }

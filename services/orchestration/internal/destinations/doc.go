@@ -24,6 +24,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/safedial"
@@ -38,6 +39,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
 // Deps are the dependencies of the service.
@@ -47,8 +49,7 @@ type Deps struct {
 	// Secrets encrypts the values of headers and the secrets of signatures.
 	Secrets secrets.Keyring
 	Flush   outbox.Flusher
-	// MayReadAddresses reports whether a caller may read whole addresses.
-	MayReadAddresses func(ctx context.Context, info request.Info) (bool, error)
+	Tenancy Tenancy
 	// Dial says which addresses deliveries may connect to.
 	Dial safedial.Policy
 	// Proxies are the forward proxies that destinations may name.
@@ -68,6 +69,12 @@ type Deps struct {
 	// Random gives numbers in [0, 1), which spread retries.
 	Random func() float64
 	Log    *slog.Logger
+}
+
+// Tenancy knows what callers may do, and records what they did.
+type Tenancy interface {
+	WorkspaceScopes(ctx context.Context, info request.Info, ws uuid.UUID) (access.Set, error)
+	Audit(info request.Info, entry tenancy.AuditEntry) (store.Effect, error)
 }
 
 // Service serves destinations.

@@ -19,7 +19,6 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
 	wire "github.com/orch-project/orch/pkg/events"
-	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/testkit"
@@ -30,6 +29,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 	"github.com/orch-project/orch/services/orchestration/internal/workspacelimit"
 )
 
@@ -65,7 +65,7 @@ func newWorldOn(t testing.TB, db *store.Store, c *clock.Manual, ring secrets.Key
 	require.NoError(t, err)
 	s := New(Deps{
 		Store: db, Vocabulary: vocabulary.Orch, Secrets: ring, Dial: loopback, Random: func() float64 { return 0.5 },
-		MayReadAddresses: func(context.Context, request.Info) (bool, error) { return true, nil },
+		Tenancy: tenancy.New(tenancy.Deps{Store: db, Vocabulary: vocabulary.Orch}),
 		DeadLetter: func(ctx context.Context, destination uuid.UUID, e store.Effect, attempts int, reason error) error {
 			return db.InsertDeadLetter(ctx, store.DeadLetter{
 				ID: e.ID, Kind: e.Kind, Workspace: e.Workspace(), Collection: query.Destination, Document: destination, At: e.At, FailedAt: c.Now(),

@@ -54,11 +54,11 @@ const maskedPath = "/***"
 
 // present sets the computed fields of a destination, and masks its address for callers who may not read it.
 func (s *Service) present(ctx context.Context, info request.Info, d *orchv1.Destination) (*orchv1.Destination, error) {
-	readable, err := s.MayReadAddresses(ctx, info)
+	scopes, err := s.Tenancy.WorkspaceScopes(ctx, info, info.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	if !readable || d.BlockDocumentId != nil {
+	if !scopes.Has("read_webhook_addresses") || d.BlockDocumentId != nil {
 		d.Url = egress.Origin(d.GetUrl()) + maskedPath
 	}
 	d.Signed, d.Health = d.SealedSecret != nil, healthOf(d.GetCircuit())

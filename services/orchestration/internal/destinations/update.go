@@ -30,7 +30,13 @@ func (s *Service) UpdateDestination(ctx context.Context, r *orchv1.UpdateDestina
 			next.Circuit = nil
 			s.setDue(next)
 			return nil
-		}, s.lifecycle.Updated(ws)))
+		}, func(current, next *orchv1.Destination) ([]store.Effect, error) {
+			effects, err := s.lifecycle.Updated(ws)(current, next)
+			if err != nil {
+				return nil, err
+			}
+			return s.audited(ctx, ws, next, "updated", effects)
+		}))
 		if errors.Is(err, store.ErrDuplicate) {
 			return nil, conflict(&orchv1.Destination{Name: update.GetName()})
 		}
