@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -41,6 +42,14 @@ func TestEventsReachDestinations(t *testing.T) {
 	d.emit("order.paid", "1")
 	d.emit("order.lost", "2", func(e *orchv1.Event) { e.Payload = []byte(`{"n": 6}`) })
 	require.Equal(t, "order 1", <-bodies)
+	deliveries := func() []*orchv1.DestinationDelivery {
+		return call[*orchv1.DestinationDeliveryList](d, orchv1.DestinationService_ReadDestinationDeliveries_FullMethodName,
+			&orchv1.ReadDestinationDeliveriesRequest{Id: created.GetId()}).GetDeliveries()
+	}
+	require.Eventually(t, func() bool {
+		log := deliveries()
+		return len(log) == 1 && log[0].GetState() == orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_DELIVERED
+	}, time.Minute, 10*time.Millisecond, "the filter excludes the other one")
 
 	refuse.Store(true)
 	_ = call[proto.Message](d, orchv1.DestinationService_UpdateDestination_FullMethodName, &orchv1.UpdateDestinationRequest{
@@ -52,9 +61,7 @@ func TestEventsReachDestinations(t *testing.T) {
 	require.Equal(t, "lost", <-bodies)
 	failed := d.eventually("orch.destination.delivery-failed", 1)
 	require.Contains(t, string(failed[0].GetPayload()), "410")
-	log := call[*orchv1.DestinationDeliveryList](d, orchv1.DestinationService_ReadDestinationDeliveries_FullMethodName,
-		&orchv1.ReadDestinationDeliveriesRequest{Id: created.GetId()}).GetDeliveries()
-	require.Len(t, log, 2)
+	require.Len(t, deliveries(), 2)
 
 	_ = call[proto.Message](d, orchv1.DestinationService_DeleteDestination_FullMethodName, &orchv1.DeleteDestinationRequest{Id: created.GetId()})
 	_, _, err := try[proto.Message](d, orchv1.DestinationService_ReadDestination_FullMethodName, &orchv1.ReadDestinationRequest{Id: created.GetId()})

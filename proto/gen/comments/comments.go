@@ -754,7 +754,7 @@ func Of(fullName string) string {
 	case "orch.v1.AutomationEvaluation.matched":
 		return "Number of events that some trigger takes."
 	case "orch.v1.AutomationEvaluation.stopped_by":
-		return "Bound that ended the evaluation early; null when the whole range was evaluated."
+		return "Bound that ended the evaluation early, such as events or comparisons; null when the whole range was evaluated."
 	case "orch.v1.AutomationEvaluationFiring":
 		return "AutomationEvaluationFiring is a firing that would have happened."
 	case "orch.v1.AutomationEvaluationFiring.event":
@@ -873,6 +873,8 @@ func Of(fullName string) string {
 		return "When it was received, in microseconds since 1970."
 	case "orch.v1.AutomationHold.sequence":
 		return "Place in the backlog of the workspace, in the order of the stream; absent for an event that follows another one."
+	case "orch.v1.AutomationHold.undelivered":
+		return "Whether the deliveries of the event to destinations are not stored yet."
 	case "orch.v1.AutomationKey":
 		return "AutomationKey is what debounce, batch or singleton of an action keep for one key. It is stored and never shown."
 	case "orch.v1.AutomationKey.active":

@@ -3789,7 +3789,7 @@ type AutomationEvaluation struct {
 	Matched int64 `protobuf:"varint,3,opt,name=matched,proto3" json:"matched,omitempty"`
 	// Time up to which the triggers were evaluated, in UTC.
 	EvaluatedUntil *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=evaluated_until,json=evaluatedUntil,proto3" json:"evaluated_until,omitempty"`
-	// Bound that ended the evaluation early; null when the whole range was evaluated.
+	// Bound that ended the evaluation early, such as events or comparisons; null when the whole range was evaluated.
 	StoppedBy     *string `protobuf:"bytes,5,opt,name=stopped_by,json=stoppedBy,proto3,oneof" json:"stopped_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5149,7 +5149,9 @@ type AutomationHold struct {
 	// When it was received, in microseconds since 1970.
 	Received int64 `protobuf:"varint,4,opt,name=received,proto3" json:"received,omitempty"`
 	// Place in the backlog of the workspace, in the order of the stream; absent for an event that follows another one.
-	Sequence      *int64 `protobuf:"varint,5,opt,name=sequence,proto3,oneof" json:"sequence,omitempty"`
+	Sequence *int64 `protobuf:"varint,5,opt,name=sequence,proto3,oneof" json:"sequence,omitempty"`
+	// Whether the deliveries of the event to destinations are not stored yet.
+	Undelivered   bool `protobuf:"varint,6,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5217,6 +5219,13 @@ func (x *AutomationHold) GetSequence() int64 {
 		return *x.Sequence
 	}
 	return 0
+}
+
+func (x *AutomationHold) GetUndelivered() bool {
+	if x != nil {
+		return x.Undelivered
+	}
+	return false
 }
 
 // AutomationActionRun is an action that a firing causes. It is stored and never shown.
@@ -6048,13 +6057,14 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x05_lastB\x06\n" +
 	"\x04_dueB\f\n" +
 	"\n" +
-	"_unsettled\"\xc2\x01\n" +
+	"_unsettled\"\xe4\x01\n" +
 	"\x0eAutomationHold\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12,\n" +
 	"\x05event\x18\x02 \x01(\v2\x16.orch.v1.ReceivedEventR\x05event\x12 \n" +
 	"\afollows\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\afollows\x12\x1a\n" +
 	"\breceived\x18\x04 \x01(\x03R\breceived\x12\x1f\n" +
-	"\bsequence\x18\x05 \x01(\x03H\x00R\bsequence\x88\x01\x01B\v\n" +
+	"\bsequence\x18\x05 \x01(\x03H\x00R\bsequence\x88\x01\x01\x12 \n" +
+	"\vundelivered\x18\x06 \x01(\bR\vundeliveredB\v\n" +
 	"\t_sequence\"\xf8\x03\n" +
 	"\x13AutomationActionRun\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +

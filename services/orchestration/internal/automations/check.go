@@ -1,12 +1,16 @@
 package automations
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // maxAutomation bounds an automation in bytes: the evaluation has all automations of a workspace in memory.
@@ -40,6 +44,27 @@ func (s *Checker) Prepare(a *orchv1.Automation) error {
 	}
 	a.RelatedResources = s.relates(a)
 	return nil
+}
+
+// maxAutomationsBytes bounds all automations of a workspace: the evaluation has them in memory, compiled.
+const maxAutomationsBytes = 32 << 20
+
+// checkTotal refuses further bytes of automations beyond the bound of their workspace. Concurrent requests may exceed it together. The error
+// is a 422.
+func (s *Service) checkTotal(ctx context.Context, ws uuid.UUID, more int) error {
+	if more <= 0 {
+		return nil
+	}
+	stored, err := s.automations.Store().Bytes(ctx, query.Automation, ws, maxAutomationsBytes)
+	if err != nil {
+		return fmt.Errorf("measure the automations of a workspace: %w", err)
+	}
+	if stored+int64(more) <= maxAutomationsBytes {
+		return nil
+	}
+	found := &fieldErrors{}
+	found.add(body, "The automations of the workspace would have more than %d bytes", maxAutomationsBytes)
+	return rpc.Invalid(found.list...)
 }
 
 // checkSwitch checks an automation that is switched on as it is. The error is a 422.

@@ -23,6 +23,9 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 	if err := s.prepare(ctx, automation); err != nil {
 		return nil, err
 	}
+	if err := s.checkTotal(ctx, info.Workspace, proto.Size(automation)); err != nil {
+		return nil, err
+	}
 	created, err := s.lifecycle(info.Workspace, automation, nil, "created")
 	if err != nil {
 		return nil, err

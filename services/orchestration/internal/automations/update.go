@@ -32,6 +32,7 @@ func (s *Service) UpdateAutomation(ctx context.Context, r *orchv1.UpdateAutomati
 		return nil, rpc.Invalid(found.list...)
 	}
 	return s.change(ctx, ws, id, func(next *orchv1.Automation) error {
+		before := proto.Size(next)
 		u := proto.CloneOf(r.GetAutomation())
 		next.Name, next.Trigger, next.Actions = u.GetName(), u.GetTrigger(), u.GetActions()
 		for name, take := range map[string]func(){
@@ -45,7 +46,10 @@ func (s *Service) UpdateAutomation(ctx context.Context, r *orchv1.UpdateAutomati
 				take()
 			}
 		}
-		return s.prepare(ctx, next)
+		if err := s.prepare(ctx, next); err != nil {
+			return err
+		}
+		return s.checkTotal(ctx, ws, proto.Size(next)-before)
 	})
 }
 

@@ -267,8 +267,8 @@ func TestSubscriptionsFilterAndRender(t *testing.T) {
 		}
 	})
 	batch := w.emit("order.1", "order.2")
-	require.NoError(t, w.matcher.Queue(t.Context(), w.ws, batch), "the same events again")
-	require.NoError(t, w.matcher.Queue(t.Context(), w.ws, append(batch[:0:0], w.event("other", "order.3"))))
+	require.NoError(t, w.queue(w.ws, batch), "the same events again")
+	require.NoError(t, w.queue(w.ws, append(batch[:0:0], w.event("other", "order.3"))))
 	w.pass()
 	require.Equal(t, []string{"order.1"}, func() (bodies []string) {
 		for _, one := range r.all() {
@@ -459,7 +459,9 @@ func TestAFullQueueRefusesDeliveries(t *testing.T) {
 	w.emit("order.1")
 	subscribed, err := w.matcher.load(t.Context(), w.ws)
 	require.NoError(t, err)
-	to := subscribed.index.Takers(&orchv1.ReceivedEvent{Event: "order.paid"})[0]
+	taking, _, err := subscribed.index.Takers(&orchv1.ReceivedEvent{Event: "order.paid"})
+	require.NoError(t, err)
+	to := taking[0]
 	id := to.id
 	read := func() *orchv1.DestinationUsage {
 		stored, err := w.destinations.Get(t.Context(), w.ws, id)
@@ -500,7 +502,7 @@ func TestASessionReadsBytesWithinABound(t *testing.T) {
 	d := w.create(newReceiver(t, nil).URL)
 	size := 0
 	testkit.FillBound(t, "deliveries of a destination that a session reads", pageBytes, func() bool {
-		require.NoError(t, w.matcher.Queue(t.Context(), w.ws, []broker.Event{w.event("order.paid", strings.Repeat("x", 40<<10))}))
+		require.NoError(t, w.queue(w.ws, []broker.Event{w.event("order.paid", strings.Repeat("x", 40<<10))}))
 		page, err := w.due(t.Context(), w.ws, uuid.MustParse(d.GetId()))
 		require.NoError(t, err)
 		size = 0
@@ -552,7 +554,7 @@ func TestADestinationReceivesNoEventsAboutItself(t *testing.T) {
 	d := w.create(newReceiver(t, nil).URL, func(c *orchv1.DestinationCreate) { c.Subscriptions[0].Events = []string{"*"} })
 	own := w.event("orch.destination.failing", "orch.destination."+d.GetId())
 	other := w.event("orch.destination.failing", "orch.destination."+uuid.NewString())
-	require.NoError(t, w.matcher.Queue(t.Context(), w.ws, append(w.emit(), own, other)))
+	require.NoError(t, w.queue(w.ws, append(w.emit(), own, other)))
 	log := w.log(d)
 	require.Len(t, log, 1)
 	require.Equal(t, other.ID.String(), log[0].GetEventId())
@@ -566,7 +568,7 @@ func TestAFailureToReportAFailureIsNotReported(t *testing.T) {
 		c.Subscriptions[0].Events, c.Subscriptions[0].Template = []string{"*"}, proto.String("{{ 1 // 0 }}")
 	})
 	report := w.event("orch.destination.delivery-failed", "orch.destination."+uuid.NewString())
-	require.NoError(t, w.matcher.Queue(t.Context(), w.ws, append(w.emit(), w.event("order.paid", "order.1"), report)))
+	require.NoError(t, w.queue(w.ws, append(w.emit(), w.event("order.paid", "order.1"), report)))
 	w.pass()
 	caused := map[string][]string{}
 	for _, one := range w.log(d) {
@@ -585,7 +587,7 @@ func TestTheMatcherFollowsChanges(t *testing.T) {
 	w.emit("order.1")
 	d := w.create(newReceiver(t, nil).URL)
 	for _, e := range []string{"orch.destination.created", "order.paid"} {
-		require.NoError(t, w.matcher.Queue(t.Context(), w.ws, append(w.emit(), w.event(e, "any"))))
+		require.NoError(t, w.queue(w.ws, append(w.emit(), w.event(e, "any"))))
 	}
 	require.Len(t, w.log(d), 1)
 }
@@ -775,26 +777,4 @@ func TestARefusedDeliveryIsADeadLetter(t *testing.T) {
 	require.Equal(t, KindQueue, letters[0].Kind)
 	require.Equal(t, d.GetId(), letters[0].Document.String())
 	require.NotEmpty(t, letters[0].Reason)
-}
-
-// The destinations of a workspace without events leave the memory, and are read again for its next event.
-func TestTheMatcherForgetsIdleWorkspaces(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	d := w.create(newReceiver(t, nil).URL)
-	w.emit("order.1")
-	busy := uuid.New()
-	other := func() {
-		require.NoError(t, w.matcher.Queue(t.Context(), busy, []broker.Event{w.event("order.paid", "order.1")}))
-	}
-	other()
-	require.Len(t, w.matcher.workspaces, 2)
-	w.clock.Advance(idleWorkspace - examineEvery)
-	other()
-	require.Len(t, w.matcher.workspaces, 2)
-	w.clock.Advance(examineEvery)
-	other()
-	require.Len(t, w.matcher.workspaces, 1)
-	w.emit("order.2")
-	require.Len(t, w.log(d), 2)
 }

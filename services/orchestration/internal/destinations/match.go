@@ -15,11 +15,12 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/broker"
-	wire "github.com/orch-project/orch/pkg/events"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/match"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -74,32 +75,53 @@ func (m *Matcher) Reset() {
 	clear(m.workspaces)
 }
 
-// Queue stores the deliveries of events of a workspace, which no other call queues meanwhile. A failure of one destination concerns no
-// other one. The error is an outage; the same events are then queued again.
-func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, batch []broker.Event) error {
+// The bounds of one call of Queue: the cost of the deliveries that it stores, whose unit is one delivery, the length of deliveries that costs
+// as much, and the effort of comparisons that does.
+const (
+	queueBudget = 10_000
+	lengthCost  = 4 << 10
+	effortCost  = 16 << 10
+)
+
+// Queue implements engine.Subscriptions. A failure of one destination concerns no other one.
+func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, events []engine.Incoming, rejected *broker.Rejected) (n int, err error) {
 	queued := map[*subscriber][]*orchv1.DestinationDelivery{}
-	for i := range batch {
-		if changesDestinations(m.service.Vocabulary.String(), batch[i].Type) {
+	for cost := 0; n < len(events) && cost < queueBudget; n++ {
+		next := &events[n]
+		if changesDestinations(m.service.Vocabulary.String(), next.Name()) {
 			m.change(ws)
 		}
 		subscribed, err := m.load(ctx, ws)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if !subscribed.index.MayMatch(batch[i].Type) {
+		if !subscribed.index.MayMatch(next.Name()) {
 			continue
 		}
-		event, _, err := wire.FromBroker(batch[i])
+		event, err := next.Decode()
 		if err != nil {
 			continue // The evaluation of automations, or the persister, moves it to the dead letters.
 		}
-		for _, to := range unique(subscribed.index.Takers(event)) {
+		taking, effort, err := subscribed.index.Takers(event)
+		cost += effort / effortCost
+		if err != nil {
+			rejected.Reject(broker.Key{Workspace: ws, ID: next.ID()}, fmt.Errorf("compare an event with destinations: %w", err))
+			continue
+		}
+		taking = unique(taking)
+		cost += len(taking) * (1 + proto.Size(event)/lengthCost)
+		for _, to := range taking {
 			if event.GetResource().GetLabels()[m.service.Vocabulary.ResourceID()] == to.resource {
 				continue // A destination does not receive the events about itself, which its deliveries cause.
 			}
 			queued[to] = append(queued[to], m.delivery(to, event))
 		}
 	}
+	return n, m.storeAll(ctx, ws, queued)
+}
+
+// storeAll stores the deliveries of each destination. The error is an outage.
+func (m *Matcher) storeAll(ctx context.Context, ws uuid.UUID, queued map[*subscriber][]*orchv1.DestinationDelivery) error {
 	pass := m.service.Store.Pass(ctx, "queue the deliveries of a destination")
 	for to, deliveries := range queued {
 		err := m.store(ctx, ws, to, deliveries)

@@ -24,6 +24,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
@@ -104,6 +105,19 @@ func (w *world) update(d *orchv1.Destination, update *orchv1.DestinationUpdate, 
 	w.matcher.Reset()
 }
 
+// queue stores the deliveries of events, in as many calls as it takes.
+func (w *world) queue(ws uuid.UUID, batch []broker.Event) error {
+	rejected := &broker.Rejected{}
+	for events := engine.FromStream(batch); len(events) > 0; {
+		n, err := w.matcher.Queue(w.t.Context(), ws, events, rejected)
+		if err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return rejected.Err()
+}
+
 // event is an event as the broker delivers it.
 func (w *world) event(name, resource string) broker.Event {
 	w.t.Helper()
@@ -121,7 +135,7 @@ func (w *world) emit(resources ...string) (batch []broker.Event) {
 	for _, resource := range resources {
 		batch = append(batch, w.event("order.paid", resource))
 	}
-	require.NoError(w.t, w.matcher.Queue(w.t.Context(), w.ws, batch))
+	require.NoError(w.t, w.queue(w.ws, batch))
 	return batch
 }
 

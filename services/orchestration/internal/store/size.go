@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -35,7 +36,7 @@ func (s *Store) EstimateBytes(ctx context.Context, ws uuid.UUID, index query.Ind
 	}
 	var documents, size int64
 	for _, direction := range []int{1, -1} {
-		more, bytes, err := s.sample(ctx, ws, index, direction)
+		more, bytes, err := s.sample(ctx, ws, index, direction, sampleDocuments, sampleBytes)
 		if err != nil {
 			return 0, err
 		}
@@ -50,21 +51,30 @@ func (s *Store) EstimateBytes(ctx context.Context, ws uuid.UUID, index query.Ind
 	return int64(float64(size) / float64(documents) * float64(n)), nil
 }
 
-// sample reads the first documents of a workspace in the order of an index.
-func (s *Store) sample(ctx context.Context, ws uuid.UUID, index query.Index, direction int) (documents, size int64, err error) {
+// Bytes returns the exact size of a workspace's documents, or a size of at least limit. It reads the documents, so it is for collections whose
+// documents of a workspace are few.
+func (s *Store) Bytes(ctx context.Context, collection query.Collection, ws uuid.UUID, limit int64) (int64, error) {
+	indexes := query.Indexes()
+	i := slices.IndexFunc(indexes, func(index query.Index) bool { return index.Collection == collection && index.CoversWorkspaces() })
+	_, size, err := s.sample(ctx, ws, indexes[i], 1, 0, limit)
+	return size, err
+}
+
+// sample reads the first documents of a workspace in the order of an index, up to a number and a size; the number 0 means no bound.
+func (s *Store) sample(ctx context.Context, ws uuid.UUID, index query.Index, direction int, number, bytes int64) (documents, size int64, err error) {
 	order := bson.D{}
 	for _, key := range index.Keys {
 		order = append(order, bson.E{Key: key.Key, Value: direction})
 	}
 	ctx, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
-	opts := options.Find().SetSort(order).SetLimit(sampleDocuments).SetBatchSize(sampleDocuments)
+	opts := options.Find().SetSort(order).SetLimit(number).SetBatchSize(sampleDocuments)
 	cursor, err := query.Find(ctx, s.db.Collection(string(index.Collection)), query.Scope(ws, nil), opts)
 	if err != nil {
 		return 0, 0, fmt.Errorf("sample %ss: %w", index.Collection, outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
-	for size < sampleBytes && cursor.Next(ctx) {
+	for size < bytes && cursor.Next(ctx) {
 		documents++
 		size += int64(len(cursor.Current))
 	}

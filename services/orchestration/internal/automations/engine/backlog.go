@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ type backlog struct {
 	count  int
 	last   int64 // The sequence of the newest event, in microseconds since 1970 or a little more.
 	oldest int64 // When the oldest event was received, or earlier, in microseconds since 1970.
+	// undelivered is set while deliveries of some of the events may not be stored.
+	undelivered bool
 	// draining is set while a goroutine evaluates the backlog.
 	draining bool
 	// refused is the last minute in which events were refused.
@@ -47,6 +50,14 @@ func (t *workspaceEvaluator) waiting(ctx context.Context) (bool, error) {
 	defer t.backlog.mu.Unlock()
 	err := t.loadBacklog(ctx)
 	return t.backlog.count > 0, err
+}
+
+// undelivered reports whether the backlog may have events whose deliveries are not stored. Those of later events would overtake them.
+func (t *workspaceEvaluator) undelivered(ctx context.Context) (bool, error) {
+	t.backlog.mu.Lock()
+	defer t.backlog.mu.Unlock()
+	err := t.loadBacklog(ctx)
+	return t.backlog.undelivered, err
 }
 
 // loadBacklog reads once what an earlier process left in the backlog. The caller holds its mutex.
@@ -70,7 +81,7 @@ func (t *workspaceEvaluator) loadBacklog(ctx context.Context) error {
 		}
 		b.oldest, b.last = oldest.GetReceived(), newest.GetSequence()
 	}
-	b.count, b.loaded = int(n), true
+	b.count, b.loaded, b.undelivered = int(n), true, n > 0
 	t.engine.Metrics.backlog.Add(float64(n))
 	t.startDraining()
 	return nil
@@ -92,8 +103,8 @@ func (t *workspaceEvaluator) startDraining() {
 	}
 }
 
-// postpone stores events of the stream in the backlog. Those beyond its bound are refused.
-func (t *workspaceEvaluator) postpone(ctx context.Context, events []incoming, rejected *broker.Rejected) error {
+// postpone stores events of the stream in the backlog. The deliveries of the first ones are stored. Events beyond its bound are refused.
+func (t *workspaceEvaluator) postpone(ctx context.Context, events []Incoming, delivered int, rejected *broker.Rejected) error {
 	b := &t.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,9 +115,9 @@ func (t *workspaceEvaluator) postpone(ctx context.Context, events []incoming, re
 	var deferred []*orchv1.AutomationHold
 	refused, last := 0, b.last
 	for i := range events {
-		e, err := events[i].decode()
+		e, err := events[i].Decode()
 		if err != nil {
-			rejected.Reject(broker.Key{Workspace: t.ws, ID: events[i].id()}, err)
+			rejected.Reject(broker.Key{Workspace: t.ws, ID: events[i].ID()}, err)
 			continue
 		}
 		if b.count+len(deferred) >= maxBacklog {
@@ -119,13 +130,14 @@ func (t *workspaceEvaluator) postpone(ctx context.Context, events []incoming, re
 		}
 		last = max(last+1, now.UnixMicro())
 		deferred = append(deferred, &orchv1.AutomationHold{
-			Id: t.waitingID(events[i].id()).String(), Event: e, Received: received.UnixMicro(), Sequence: proto.Int64(last),
+			Id: t.waitingID(events[i].ID()).String(), Event: e, Received: received.UnixMicro(), Sequence: proto.Int64(last), Undelivered: i >= delivered,
 		})
 	}
 	if err := t.insert(ctx, deferred, rejected); err != nil {
 		return err
 	}
 	b.last = last
+	b.undelivered = b.undelivered || delivered < len(events)
 	t.startDraining()
 	return t.refuseEvents(ctx, refused)
 }
@@ -240,8 +252,12 @@ func (t *workspaceEvaluator) evaluateBacklog(ctx context.Context) (more bool, er
 	if err != nil {
 		return true, err
 	}
+	delivered, err := t.deliverBacklog(ctx, found)
+	if err != nil {
+		return true, err
+	}
 	rejected := &broker.Rejected{}
-	n, err := t.evaluateBatch(ctx, fromBacklog(found), batchBounds{cost: t.engine.batchBudget, first: true}, rejected)
+	n, err := t.evaluateBatch(ctx, fromBacklog(found[:delivered]), batchBounds{cost: t.engine.batchBudget, first: true}, rejected)
 	if err == nil {
 		err = t.deadLetter(ctx, found[:n], rejected)
 	}
@@ -249,6 +265,48 @@ func (t *workspaceEvaluator) evaluateBacklog(ctx context.Context) (more bool, er
 		return true, err
 	}
 	return t.remove(ctx, found, n)
+}
+
+// deliverBacklog stores the deliveries of the first of the oldest events of the backlog, and notes that they are stored. It returns the number
+// of events before the first one without deliveries.
+func (t *workspaceEvaluator) deliverBacklog(ctx context.Context, oldest []*orchv1.AutomationHold) (n int, err error) {
+	var waiting []*orchv1.AutomationHold
+	for _, h := range oldest {
+		if h.GetUndelivered() {
+			waiting = append(waiting, h)
+		}
+	}
+	if len(waiting) == 0 {
+		return len(oldest), nil
+	}
+	rejected := &broker.Rejected{}
+	delivered, err := t.engine.Subscriptions.Queue(ctx, t.ws, fromBacklog(waiting), rejected)
+	if err != nil {
+		return 0, err
+	}
+	if err := t.deadLetter(ctx, waiting[:delivered], rejected); err != nil {
+		return 0, err
+	}
+	undelivered := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: idsOf(waiting[:delivered])}}}, {Key: "undelivered", Value: true}}
+	unset := bson.D{{Key: "$unset", Value: bson.D{{Key: "undelivered", Value: ""}}}}
+	if err := t.engine.Store.UpdateMany(ctx, t.engine.deferredEvents.Name(), t.ws, undelivered, unset); err != nil {
+		return 0, err
+	}
+	if delivered == len(waiting) {
+		return len(oldest), nil
+	}
+	return slices.Index(oldest, waiting[delivered]), nil
+}
+
+// idsOf returns the ids of documents of the backlog.
+func idsOf(deferred []*orchv1.AutomationHold) bson.A {
+	ids := bson.A{}
+	for _, h := range deferred {
+		if id, err := uuid.Parse(h.GetId()); err == nil { // Others are not ours.
+			ids = append(ids, store.Binary(id))
+		}
+	}
+	return ids
 }
 
 // firstOfBacklog reads as many of the oldest events of the backlog as a turn takes. It reports whether there are more.
@@ -261,19 +319,11 @@ func (t *workspaceEvaluator) firstOfBacklog(ctx context.Context) (found []*orchv
 
 // remove deletes the first n of the oldest events of the backlog. It reports whether there are more.
 func (t *workspaceEvaluator) remove(ctx context.Context, oldest []*orchv1.AutomationHold, n int) (more bool, err error) {
-	ids := make(bson.A, 0, n)
-	for _, h := range oldest[:n] {
-		id, err := uuid.Parse(h.GetId())
-		if err != nil {
-			continue // It is not one of ours.
-		}
-		ids = append(ids, store.Binary(id))
-	}
 	b := &t.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > 0 {
-		if err := t.engine.deferredEvents.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}); err != nil {
+		if err := t.engine.deferredEvents.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: idsOf(oldest[:n])}}}}); err != nil {
 			return true, err
 		}
 		b.oldest = oldest[min(n, len(oldest)-1)].GetReceived()
@@ -283,6 +333,7 @@ func (t *workspaceEvaluator) remove(ctx context.Context, oldest []*orchv1.Automa
 	t.engine.Metrics.backlog.Sub(float64(min(n, b.count)))
 	b.count = max(0, b.count-n)
 	b.draining = b.count > 0
+	b.undelivered = b.undelivered && b.count > 0
 	return b.draining, nil
 }
 

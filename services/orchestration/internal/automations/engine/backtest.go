@@ -112,13 +112,16 @@ func (b *Backtest) event(ctx context.Context, e *orchv1.ReceivedEvent) error {
 			b.runs[n.ID] = append(b.runs[n.ID], run)
 		}
 	}
-	nodes := matchingTriggers(b.vocabulary, b.set, e)
-	if len(nodes) == 0 {
+	found := matchingTriggers(b.vocabulary, b.set, e)
+	if found.err != nil {
+		return b.stop("comparisons")
+	}
+	if len(found.nodes) == 0 {
 		return nil
 	}
 	b.result.Matched++
 	return b.session(ctx, at, func(s *trigger.Session) error {
-		for _, n := range nodes {
+		for _, n := range found.nodes {
 			if err := s.Event(ctx, n, e); err != nil {
 				return err
 			}

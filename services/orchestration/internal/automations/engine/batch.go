@@ -14,6 +14,9 @@ import (
 // batchBudget bounds a batch of a workspace. Its unit is one trigger that takes an event, which changes one bucket.
 const batchBudget = 2000
 
+// effortCost is how much effort of comparisons is one unit.
+const effortCost = 16 << 10
+
 // indexCost is how many automations are indexed again at the cost of one unit: each change makes a new index of all.
 const indexCost = 20
 
@@ -23,33 +26,52 @@ type batchBounds struct {
 	first bool
 }
 
-// accept evaluates a turn of the workspace's events in their order, and defers the rest. While the workspace has a backlog or is in
-// quarantine, it defers all of them. A workspace that is the only one with automations has no bounds. It returns outages only.
+// accept stores the deliveries of a turn of the workspace's events, evaluates a turn of them in their order, and defers the rest. While the
+// workspace has a backlog or is in quarantine, it evaluates none. A workspace that is the only one with automations has no bounds of its
+// evaluation. It returns outages only.
 func (t *workspaceEvaluator) accept(ctx context.Context, batch []broker.Event) (*broker.Rejected, error) {
-	events, rejected := fromStream(batch), &broker.Rejected{}
-	n, err := t.evaluateNow(ctx, events, rejected)
+	events, rejected := FromStream(batch), &broker.Rejected{}
+	delivered, err := t.deliverNow(ctx, events, rejected)
 	if err != nil {
 		if !t.failed(ctx, err) {
 			return nil, err
 		}
-		n, rejected = 0, &broker.Rejected{} // An event that was evaluated before the failure is a duplicate in the backlog.
+		delivered, rejected = 0, &broker.Rejected{}
 	}
+	evaluated := &broker.Rejected{}
+	n, err := t.evaluateNow(ctx, events[:delivered], evaluated)
+	if err != nil {
+		if !t.failed(ctx, err) {
+			return nil, err
+		}
+		n, evaluated = 0, &broker.Rejected{} // An event that was evaluated before the failure is a duplicate in the backlog.
+	}
+	rejected.Merge(evaluated)
 	events = events[n:]
 	if len(events) == 0 {
 		return rejected, nil
 	}
-	err = t.postpone(ctx, events, rejected)
+	err = t.postpone(ctx, events, delivered-n, rejected)
 	if err == nil || isolation.IsOutage(err) {
 		return rejected, err
 	}
 	for i := range events {
-		rejected.Reject(broker.Key{Workspace: t.ws, ID: events[i].id()}, fmt.Errorf("store an event for later evaluation: %w", err))
+		rejected.Reject(broker.Key{Workspace: t.ws, ID: events[i].ID()}, fmt.Errorf("store an event for later evaluation: %w", err))
 	}
 	return rejected, nil
 }
 
+// deliverNow stores the deliveries of the first events of a batch, unless earlier events wait for theirs in the backlog.
+func (t *workspaceEvaluator) deliverNow(ctx context.Context, events []Incoming, rejected *broker.Rejected) (n int, err error) {
+	undelivered, err := t.undelivered(ctx)
+	if err != nil || undelivered {
+		return 0, err
+	}
+	return t.engine.Subscriptions.Queue(ctx, t.ws, events, rejected)
+}
+
 // evaluateNow evaluates the first events of a batch unless they have to wait: behind a backlog, or in a quarantine.
-func (t *workspaceEvaluator) evaluateNow(ctx context.Context, events []incoming, rejected *broker.Rejected) (n int, err error) {
+func (t *workspaceEvaluator) evaluateNow(ctx context.Context, events []Incoming, rejected *broker.Rejected) (n int, err error) {
 	if _, in := t.quarantinedFor(t.engine.now()); in {
 		return 0, nil
 	}
@@ -65,7 +87,7 @@ func (t *workspaceEvaluator) evaluateNow(ctx context.Context, events []incoming,
 }
 
 // evaluateFirst evaluates the first events of a batch, as many as a turn permits. It returns their number.
-func (t *workspaceEvaluator) evaluateFirst(ctx context.Context, events []incoming, rejected *broker.Rejected) (n int, err error) {
+func (t *workspaceEvaluator) evaluateFirst(ctx context.Context, events []Incoming, rejected *broker.Rejected) (n int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(ctx); err != nil {
@@ -79,23 +101,33 @@ func (t *workspaceEvaluator) evaluateFirst(ctx context.Context, events []incomin
 }
 
 // evaluateBatch evaluates events in their order within bounds. It returns the number of events that are done with.
-func (t *workspaceEvaluator) evaluateBatch(ctx context.Context, events []incoming, bounds batchBounds, rejected *broker.Rejected) (n int, err error) {
+func (t *workspaceEvaluator) evaluateBatch(ctx context.Context, events []Incoming, bounds batchBounds, rejected *broker.Rejected) (n int, err error) {
 	defer clear(t.matches)
 	var pending []*orchv1.ReceivedEvent
 	cost, reloaded := 0, false
 	for i := range events {
 		next := &events[i]
-		changes := changesAutomations(t.engine.Vocabulary, next.name())
+		changes := changesAutomations(t.engine.Vocabulary, next.Name())
 		if !changes && !t.concerns(next) {
-			t.order.Done(next.id(), t.engine.now())
+			t.order.Done(next.ID(), t.engine.now())
 			continue
 		}
-		e, err := next.decode()
+		if bounds.cost > 0 && cost >= bounds.cost {
+			return i, t.evaluateEach(ctx, pending, rejected)
+		}
+		e, err := next.Decode()
 		if err != nil {
-			rejected.Reject(broker.Key{Workspace: t.ws, ID: next.id()}, err)
+			rejected.Reject(broker.Key{Workspace: t.ws, ID: next.ID()}, err)
 			continue
 		}
-		eventCost := len(t.matchingTriggers(e))
+		found := t.matching(e)
+		if found.err != nil {
+			rejected.Reject(broker.Key{Workspace: t.ws, ID: next.ID()}, fmt.Errorf("compare an event with automations: %w", found.err))
+			t.order.Done(next.ID(), t.engine.now())
+			cost += found.cost
+			continue
+		}
+		eventCost := found.cost
 		var changed []uuid.UUID
 		if changes && !reloaded {
 			changed = t.changedBy(events[i:])

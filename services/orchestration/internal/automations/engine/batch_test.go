@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	wire "github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/match"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
@@ -317,7 +320,7 @@ func TestATurnReportsItsRejectedEvents(t *testing.T) {
 	one := c.evaluator(heavy)
 	rejected := &broker.Rejected{}
 	unreadable := broker.Event{Workspace: heavy, ID: uuid.New(), Type: "go", Data: []byte("{")}
-	require.NoError(t, one.postpone(t.Context(), fromStream(append(c.events(heavy, 1), unreadable)), rejected))
+	require.NoError(t, one.postpone(t.Context(), FromStream(append(c.events(heavy, 1), unreadable)), 0, rejected))
 	require.Len(t, rejected.Reasons, 1)
 	require.Contains(t, rejected.Reasons, unreadable.Key())
 	require.Equal(t, 1, c.waitingOf(heavy))
@@ -334,7 +337,7 @@ func TestABacklogKeepsTheOrder(t *testing.T) {
 		for _, e := range batch {
 			want = append(want, e.ID.String())
 		}
-		require.NoError(t, c.evaluator(heavy).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
+		require.NoError(t, c.evaluator(heavy).postpone(t.Context(), FromStream(batch), 0, &broker.Rejected{}))
 	}
 	found, err := c.deferredEvents.Find(t.Context(), heavy, store.Query{Filter: waitingFilter, Sort: bson.D{{Key: "_id", Value: 1}}})
 	require.NoError(t, err)
@@ -387,4 +390,109 @@ func BenchmarkAutomationsThatChange(b *testing.B) {
 			}
 		})
 	}
+}
+
+// deliveries are subscriptions that take a few events in each call.
+type deliveries struct {
+	perCall int
+	taken   []string
+}
+
+func (*deliveries) Reset() {}
+
+func (d *deliveries) Queue(_ context.Context, _ uuid.UUID, events []Incoming, _ *broker.Rejected) (int, error) {
+	n := min(d.perCall, len(events))
+	for i := range events[:n] {
+		d.taken = append(d.taken, events[i].ID().String())
+	}
+	return n, nil
+}
+
+// Deliveries are stored once for each event, in the order of the stream: those that a turn does not store precede those of later events.
+func TestDeliveriesKeepTheOrderOfTheStream(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ perCall, budget int }{
+		"few deliveries in a turn, many evaluations": {3, 1000},
+		"many deliveries in a turn, few evaluations": {1000, 8},
+		"few of both":     {5, 12},
+		"all in one turn": {1000, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrowd(t)
+			taking := &deliveries{perCall: test.perCall}
+			c.Subscriptions, c.batchBudget = taking, test.budget
+			busy := c.workspace(4)
+			c.workspace(1) // A turn has no budget in a single workspace.
+			require.NoError(t, c.prepare(t.Context()))
+			var want []string
+			for range 3 {
+				batch := c.events(busy, 10)
+				for _, e := range batch {
+					want = append(want, e.ID.String())
+				}
+				require.NoError(t, c.handle(t.Context(), batch))
+			}
+			for c.waitingOf(busy) > 0 {
+				_, err := c.evaluator(busy).evaluateBacklog(t.Context())
+				require.NoError(t, err)
+			}
+			require.Equal(t, want, taking.taken)
+			require.Equal(t, 4*len(want), c.counted(busy))
+			undelivered, err := c.evaluator(busy).undelivered(t.Context())
+			require.NoError(t, err)
+			require.False(t, undelivered)
+		})
+	}
+}
+
+// A workspace whose automations are in quarantine has its events delivered.
+func TestDeliveriesDoNotWaitForAQuarantine(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	taking := &deliveries{perCall: 100}
+	c.Subscriptions = taking
+	ws := c.workspace(1)
+	require.NoError(t, c.prepare(t.Context()))
+	require.True(t, c.evaluator(ws).failed(t.Context(), errors.New("a document of a newer version")))
+	for range 2 {
+		require.NoError(t, c.handle(t.Context(), c.events(ws, 10)))
+	}
+	require.Len(t, taking.taken, 20)
+	require.Equal(t, 20, c.waitingOf(ws))
+}
+
+// An event whose labels cannot be compared with all patterns is rejected with the reason. The other events are evaluated.
+func TestAnEventThatTakesTooManyComparisonsIsRejected(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	ws := uuid.New()
+	all := make([]*orchv1.Automation, 200)
+	for i := range all {
+		all[i] = &orchv1.Automation{
+			Id: uuid.NewString(), Name: fmt.Sprint(i), Enabled: true, Trigger: &orchv1.Trigger{Kind: &orchv1.Trigger_Event{Event: &orchv1.EventTrigger{
+				Id: uuid.NewString(), Expect: []string{"*"}, Threshold: 1_000_000_000, Posture: orchv1.Posture_POSTURE_REACTIVE,
+				Match: &orchv1.ResourceSpecification{Labels: map[string]*orchv1.StringOrList{
+					"orch.resource.id": {Kind: &orchv1.StringOrList_StringValue{StringValue: "*"}},
+					"text":             {Kind: &orchv1.StringOrList_StringValue{StringValue: "*x"}},
+				}},
+			}}},
+		}
+	}
+	_, err := store.InsertAll(t.Context(), c.automations, ws, all)
+	require.NoError(t, err)
+	require.NoError(t, c.prepare(t.Context()))
+	event := func(text string) broker.Event {
+		e := goEvent(uuid.New())
+		e.Resource.Labels["text"] = text
+		sent, err := wire.ToBroker(c.Vocabulary, e, ws)
+		require.NoError(t, err)
+		return sent
+	}
+	long := event(strings.Repeat("a", 1<<20))
+	var rejected *broker.Rejected
+	require.ErrorAs(t, c.handle(t.Context(), []broker.Event{event("x"), long, event("ax")}), &rejected)
+	require.Len(t, rejected.Reasons, 1)
+	require.ErrorIs(t, rejected.Reasons[long.Key()], match.ErrEffort)
+	require.Equal(t, 2*len(all), c.counted(ws))
 }

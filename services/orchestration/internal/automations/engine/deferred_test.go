@@ -103,7 +103,7 @@ func TestATurnReadsBytesWithinABound(t *testing.T) {
 		e.Follows = nil
 		batch[i] = f.send(ws, e)
 	}
-	require.NoError(t, c.evaluator(ws).postpone(t.Context(), fromStream(batch), &broker.Rejected{}))
+	require.NoError(t, c.evaluator(ws).postpone(t.Context(), FromStream(batch), 0, &broker.Rejected{}))
 	var counted []int
 	testkit.FillBound(t, "stored events that one turn of automations reads", maxReadBytes, func() bool {
 		_, more, err := c.evaluator(ws).firstOfBacklog(t.Context())
@@ -176,7 +176,7 @@ func TestAFullBacklogRefusesEvents(t *testing.T) {
 	one.backlog.count = maxBacklog - 2
 	f.measureBacklogs()
 	require.Greater(t, testutil.ToFloat64(f.Metrics.fullest), 0.8)
-	require.NoError(t, one.postpone(t.Context(), fromStream(f.events(ws, 5)), &broker.Rejected{}))
+	require.NoError(t, one.postpone(t.Context(), FromStream(f.events(ws, 5)), 0, &broker.Rejected{}))
 	require.Equal(t, maxBacklog, one.backlog.count)
 	require.InDelta(t, 3, testutil.ToFloat64(f.Metrics.limited.WithLabelValues(limitBacklog)), 0)
 	f.measureBacklogs()

@@ -57,8 +57,10 @@ type Deps struct {
 type Subscriptions interface {
 	// Reset forgets what another replica may have changed. It is called when this replica begins to evaluate.
 	Reset()
-	// Queue stores what events of a workspace cause. The events are not acknowledged before it returns.
-	Queue(ctx context.Context, ws uuid.UUID, events []broker.Event) error
+	// Queue stores what the first events of a workspace cause, as many as one turn permits and at least one, and returns their number. It
+	// rejects events that fail permanently. The events are not acknowledged before it returns. The error is an outage; the same events
+	// are then queued again. No other call queues events of the workspace meanwhile.
+	Queue(ctx context.Context, ws uuid.UUID, events []Incoming, rejected *broker.Rejected) (int, error)
 }
 
 // noSubscriptions is for an engine without subscriptions.
@@ -66,7 +68,9 @@ type noSubscriptions struct{}
 
 func (noSubscriptions) Reset() {}
 
-func (noSubscriptions) Queue(context.Context, uuid.UUID, []broker.Event) error { return nil }
+func (noSubscriptions) Queue(_ context.Context, _ uuid.UUID, events []Incoming, _ *broker.Rejected) (int, error) {
+	return len(events), nil
+}
 
 // Engine evaluates automations.
 type Engine struct {

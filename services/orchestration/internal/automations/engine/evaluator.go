@@ -51,13 +51,13 @@ type workspaceEvaluator struct {
 	windows map[limitOf]int64
 	reached []limited
 	// matches are the triggers that take the events of the current turn.
-	matches map[*orchv1.ReceivedEvent][]*trigger.Node
+	matches map[*orchv1.ReceivedEvent]matching
 }
 
 func newWorkspaceEvaluator(e *Engine, ws uuid.UUID) *workspaceEvaluator {
 	return &workspaceEvaluator{
 		engine: e, ws: ws, set: trigger.NewSet(), keys: map[uuid.UUID]*keyCount{}, windows: map[limitOf]int64{},
-		matches: map[*orchv1.ReceivedEvent][]*trigger.Node{},
+		matches: map[*orchv1.ReceivedEvent]matching{},
 	}
 }
 
@@ -151,8 +151,8 @@ func changesAutomations(v vocabulary.Vocabulary, name string) bool {
 
 // concerns reports whether an event has to be read: some trigger may take one of its name, or it has a place in an order.
 // Without automations the order of events has no effect.
-func (t *workspaceEvaluator) concerns(i *incoming) bool {
-	return len(t.order.Deferred()) > 0 || t.set.MayMatch(i.name()) || len(t.set.Automations()) > 0 && i.mayFollow()
+func (t *workspaceEvaluator) concerns(i *Incoming) bool {
+	return len(t.order.Deferred()) > 0 || t.set.MayMatch(i.Name()) || len(t.set.Automations()) > 0 && i.mayFollow()
 }
 
 // evaluate applies events and commits what they change. After an error the same events may be evaluated again.
@@ -208,7 +208,14 @@ func (t *workspaceEvaluator) run(ctx context.Context, released []*orchv1.Receive
 	return nil
 }
 
-func (t *workspaceEvaluator) matchingTriggers(e *orchv1.ReceivedEvent) []*trigger.Node {
+// matching are the triggers that take an event, with the cost of a turn, or the reason why they cannot be found.
+type matching struct {
+	nodes []*trigger.Node
+	cost  int
+	err   error
+}
+
+func (t *workspaceEvaluator) matching(e *orchv1.ReceivedEvent) matching {
 	found, cached := t.matches[e]
 	if !cached {
 		found = matchingTriggers(t.engine.Vocabulary, t.set, e)
@@ -217,22 +224,28 @@ func (t *workspaceEvaluator) matchingTriggers(e *orchv1.ReceivedEvent) []*trigge
 	return found
 }
 
+func (t *workspaceEvaluator) matchingTriggers(e *orchv1.ReceivedEvent) []*trigger.Node {
+	return t.matching(e).nodes
+}
+
 // matchingTriggers are the triggers that take an event. An automation takes no events of its own firings and actions. The event that
 // a limit was reached is taken by triggers that name it, and not by patterns: those would reach the limit again.
-func matchingTriggers(v vocabulary.Vocabulary, set *trigger.Set, e *orchv1.ReceivedEvent) []*trigger.Node {
-	all := set.Takers(e)
+func matchingTriggers(v vocabulary.Vocabulary, set *trigger.Set, e *orchv1.ReceivedEvent) matching {
+	all, effort, err := set.Takers(e)
+	m := matching{nodes: all, cost: len(all) + effort/effortCost, err: err}
 	if len(all) == 0 {
-		return nil
+		return m
 	}
 	own, isAutomation := strings.CutPrefix(e.GetResource().GetLabels()[v.ResourceID()], v.Name("automation", ""))
 	reached := e.GetEvent() == v.Name("automation", "limit-reached")
 	if !reached && (!isAutomation || changesAutomations(v, e.GetEvent())) {
-		return all
+		return m
 	}
-	return slices.DeleteFunc(all, func(n *trigger.Node) bool {
+	m.nodes = slices.DeleteFunc(all, func(n *trigger.Node) bool {
 		named := slices.Contains(n.Expect, e.GetEvent()) || slices.Contains(n.Starts, e.GetEvent())
 		return isAutomation && n.Automation.ID.String() == own || reached && !named
 	})
+	return m
 }
 
 // saveDeferred stores the events that are held now and were not before, and removes those that no longer are.

@@ -11,30 +11,32 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// incoming is an event to evaluate: of the stream, which is decoded only if a trigger may take it, or of the backlog.
-type incoming struct {
+// Incoming is an event to evaluate: of the stream, which is decoded only if a trigger may take it, or of the backlog.
+type Incoming struct {
 	sent  *broker.Event
 	event *orchv1.ReceivedEvent
 	err   error
 }
 
-func fromStream(batch []broker.Event) []incoming {
-	all := make([]incoming, len(batch))
+// FromStream returns the events of a batch.
+func FromStream(batch []broker.Event) []Incoming {
+	all := make([]Incoming, len(batch))
 	for i := range batch {
 		all[i].sent = &batch[i]
 	}
 	return all
 }
 
-func fromBacklog(deferred []*orchv1.AutomationHold) []incoming {
-	all := make([]incoming, len(deferred))
+func fromBacklog(deferred []*orchv1.AutomationHold) []Incoming {
+	all := make([]Incoming, len(deferred))
 	for i, h := range deferred {
 		all[i].event = h.GetEvent()
 	}
 	return all
 }
 
-func (i *incoming) id() uuid.UUID {
+// ID returns the id of the event.
+func (i *Incoming) ID() uuid.UUID {
 	if i.sent != nil {
 		return i.sent.ID
 	}
@@ -42,7 +44,8 @@ func (i *incoming) id() uuid.UUID {
 	return id
 }
 
-func (i *incoming) name() string {
+// Name returns the name of the event.
+func (i *Incoming) Name() string {
 	if i.sent != nil {
 		return i.sent.Type
 	}
@@ -50,15 +53,15 @@ func (i *incoming) name() string {
 }
 
 // mayFollow reports whether the event may follow another one.
-func (i *incoming) mayFollow() bool {
+func (i *Incoming) mayFollow() bool {
 	if i.sent != nil {
 		return bytes.Contains(i.sent.Data, []byte(`"follows":"`))
 	}
 	return i.event.Follows != nil
 }
 
-// decode returns the event. It is decoded once.
-func (i *incoming) decode() (*orchv1.ReceivedEvent, error) {
+// Decode returns the event. It is decoded once.
+func (i *Incoming) Decode() (*orchv1.ReceivedEvent, error) {
 	switch {
 	case i.event != nil || i.err != nil:
 	case i.sent == nil:

@@ -173,8 +173,8 @@ func TestLimitEventsFireOnlyWhoNamesThem(t *testing.T) {
 		return &orchv1.ReceivedEvent{Id: uuid.NewString(), Event: name, Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": resource}}}
 	}
 	reached := event("orch.automation.limit-reached", "orch.automation."+uuid.NewString())
-	require.Equal(t, named.Leaves, matchingTriggers(vocabulary.Orch, set, reached))
-	require.Empty(t, matchingTriggers(vocabulary.Orch, set, event("orch.automation.limit-reached", "orch.automation."+named.ID.String())), "not its own")
-	require.Equal(t, named.Leaves, matchingTriggers(vocabulary.Orch, set, event("orch.automation.limit-reached", "orch.workspace.x")))
-	require.Len(t, matchingTriggers(vocabulary.Orch, set, event("orch.automation.triggered", "orch.automation."+uuid.NewString())), 2)
+	require.Equal(t, named.Leaves, matchingTriggers(vocabulary.Orch, set, reached).nodes)
+	require.Empty(t, matchingTriggers(vocabulary.Orch, set, event("orch.automation.limit-reached", "orch.automation."+named.ID.String())).nodes, "not its own")
+	require.Equal(t, named.Leaves, matchingTriggers(vocabulary.Orch, set, event("orch.automation.limit-reached", "orch.workspace.x")).nodes)
+	require.Len(t, matchingTriggers(vocabulary.Orch, set, event("orch.automation.triggered", "orch.automation."+uuid.NewString())).nodes, 2)
 }

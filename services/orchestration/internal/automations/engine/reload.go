@@ -108,14 +108,14 @@ func begin(ctx context.Context, session *trigger.Session, ws uuid.UUID, automati
 }
 
 // changedBy returns the automations that events of a batch change, each once; nil if one of them is unknown.
-func (t *workspaceEvaluator) changedBy(events []incoming) []uuid.UUID {
+func (t *workspaceEvaluator) changedBy(events []Incoming) []uuid.UUID {
 	v := t.engine.Vocabulary
 	changed := map[uuid.UUID]bool{}
 	for i := range events {
-		if !changesAutomations(v, events[i].name()) {
+		if !changesAutomations(v, events[i].Name()) {
 			continue
 		}
-		e, err := events[i].decode()
+		e, err := events[i].Decode()
 		if err != nil {
 			continue // It is rejected when its turn comes.
 		}

@@ -211,7 +211,6 @@ func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
 				unreadable, err = t.accept(ctx, events)
 				return err
 			})
-			err = errors.Join(err, e.Subscriptions.Queue(ctx, ws, events))
 			spans.End(err)
 			mu.Lock()
 			defer mu.Unlock()

@@ -11,6 +11,8 @@ type Glob struct {
 	pattern string // Each bracket in it begins a set, if sets is true.
 	sets    bool   // "?" and sets are special, beside "*".
 	exact   bool   // No character is special.
+	// special is the length of the longest segment with "?" or sets, each place of which may be compared with each character of a text.
+	special int
 }
 
 // CompileGlob compiles a pattern. Every text is a pattern.
@@ -31,7 +33,14 @@ func CompileGlob(pattern string) Glob {
 		closed.WriteString(rest[:n])
 		rest = rest[n:]
 	}
-	return Glob{pattern: closed.String(), sets: true}
+	g := Glob{pattern: closed.String(), sets: true}
+	for rest, more := g.pattern, true; more; {
+		var s segment
+		if s, rest, more = g.cutSegment(rest); !s.literal {
+			g.special = max(g.special, len(s.pattern))
+		}
+	}
+	return g
 }
 
 // CompileStars compiles a pattern in which "*" alone is special.
@@ -62,6 +71,17 @@ func (g *Glob) Fits(text string) bool {
 		text, ok = s.find(text)
 	}
 	return ok && text == ""
+}
+
+// fits is Fits with its effort.
+func (g *Glob) fits(text string, e *effort) bool {
+	n := len(g.pattern)
+	if !g.exact {
+		n += len(text) * max(1, specialEffort*g.special)
+	} else if n != len(text) {
+		n = 1
+	}
+	return e.spend(n) && g.Fits(text)
 }
 
 // segment is the part of a pattern between two "*".

@@ -103,24 +103,29 @@ func (x *Index[T]) MayMatch(name string) bool {
 
 func (l *labels[T]) empty() bool { return len(l.own) == 0 && len(l.related) == 0 && len(l.rest) == 0 }
 
-// Takers returns the values whose filters take an event, each once, in no order.
-func (x *Index[T]) Takers(e *orchv1.ReceivedEvent) []T {
+// Takers returns the values whose filters take an event, each once, in no order, and the effort of the comparisons. The error matches
+// ErrEffort.
+func (x *Index[T]) Takers(e *orchv1.ReceivedEvent) (found []T, spent int, err error) {
 	if IsLogWrite(e.GetEvent()) {
-		return nil
+		return nil, 0, nil
 	}
-	var found []T
+	t := taking[T]{event: e}
 	name := e.GetEvent()
 	if l := x.exact[name]; l != nil {
-		found = l.matching(e, found)
+		t.labels(l)
 	}
 	for _, p := range x.prefixes {
 		if len(name) >= p.length {
 			if l := p.texts[name[:p.length]]; l != nil {
-				found = l.matching(e, found)
+				t.labels(l)
 			}
 		}
 	}
-	return x.any.matching(e, found)
+	t.labels(&x.any)
+	if err := t.error(); err != nil {
+		return nil, t.spent, err
+	}
+	return t.found, t.spent, nil
 }
 
 func (l *labels[T]) add(it item[T]) {
@@ -186,27 +191,38 @@ func exactRule(s spec) *rule {
 
 func (r *rule) isRole() bool { return strings.HasSuffix(r.label, ".resource.role") }
 
-func (l *labels[T]) matching(e *orchv1.ReceivedEvent, found []T) []T {
+// taking collects the values whose filters take an event.
+type taking[T comparable] struct {
+	effort
+	event *orchv1.ReceivedEvent
+	found []T
+	seen  map[T]bool
+}
+
+func (t *taking[T]) labels(l *labels[T]) {
 	for label, values := range l.own {
-		if have, ok := e.GetResource().GetLabels()[label]; ok {
-			found = taking(values[have], e, found)
+		if have, ok := t.event.GetResource().GetLabels()[label]; ok {
+			t.items(values[have])
 		}
 	}
 	for label, values := range l.related {
-		for _, r := range e.GetRelated() {
+		for _, r := range t.event.GetRelated() {
 			if have, ok := r.GetLabels()[label]; ok {
-				found = taking(values[have], e, found)
+				t.items(values[have])
 			}
 		}
 	}
-	return taking(l.rest, e, found)
+	t.items(l.rest)
 }
 
-func taking[T comparable](items []item[T], e *orchv1.ReceivedEvent, found []T) []T {
+func (t *taking[T]) items(items []item[T]) {
 	for _, it := range items {
-		if starts, expected := it.filter.Matches(e); (starts || expected) && !slices.Contains(found, it.value) {
-			found = append(found, it.value)
+		if starts, expected := it.filter.matches(t.event, &t.effort); (starts || expected) && !t.seen[it.value] {
+			if t.seen == nil { // Most events fit nothing.
+				t.seen = map[T]bool{}
+			}
+			t.seen[it.value] = true
+			t.found = append(t.found, it.value)
 		}
 	}
-	return found
 }

@@ -52,24 +52,31 @@ func newFilter(expect, after []string, match *orchv1.ResourceSpecification, rela
 // Matches reports whether the trigger takes an event, and whether the event is one that must come first (starts), one that
 // counts (expected), or both.
 func (f *Filter) Matches(e *orchv1.ReceivedEvent) (starts, expected bool) {
+	return f.matches(e, &effort{})
+}
+
+// matches is Matches with its effort.
+func (f *Filter) matches(e *orchv1.ReceivedEvent, spent *effort) (starts, expected bool) {
 	name := e.GetEvent()
-	if !f.names.covers(name) || IsLogWrite(name) {
+	if !f.names.covers(name, spent) || IsLogWrite(name) {
 		return false, false
 	}
-	starts, expected = f.names.starts(name), f.names.expects(name)
-	if !starts && !expected || !f.TakesResource(e) {
+	starts, expected = f.names.starts(name, spent), f.names.expects(name, spent)
+	if !starts && !expected || !f.takesResource(e, spent) {
 		return false, false
 	}
 	return starts, expected
 }
 
 // TakesResource is Takes for the event's resources alone.
-func (f *Filter) TakesResource(e *orchv1.ReceivedEvent) bool {
-	if !f.match.fits(e.GetResource().GetLabels()) {
+func (f *Filter) TakesResource(e *orchv1.ReceivedEvent) bool { return f.takesResource(e, &effort{}) }
+
+func (f *Filter) takesResource(e *orchv1.ReceivedEvent, spent *effort) bool {
+	if !f.match.fits(e.GetResource().GetLabels(), spent) {
 		return false
 	}
 	for i := range f.related {
-		if !f.related[i].fitsAny(e.GetRelated()) {
+		if !f.related[i].fitsAny(e.GetRelated(), spent) {
 			return false
 		}
 	}
@@ -112,31 +119,31 @@ func compileSpec(s *orchv1.ResourceSpecification) spec {
 }
 
 // fits reports whether every label is present and has one of its values.
-func (s spec) fits(labels map[string]string) bool {
+func (s spec) fits(labels map[string]string, e *effort) bool {
 	for i := range s {
 		have, present := labels[s[i].label]
-		if !present || !s[i].fits(have) {
+		if !present || !s[i].fits(have, e) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r *rule) fits(have string) bool {
+func (r *rule) fits(have string, e *effort) bool {
 	for i := range r.values {
-		if v := &r.values[i]; v.glob.Fits(have) != v.negate {
+		if v := &r.values[i]; v.glob.fits(have, e) != v.negate {
 			return true
 		}
 	}
 	return false
 }
 
-func (s spec) fitsAny(related []*orchv1.RelatedResource) bool {
+func (s spec) fitsAny(related []*orchv1.RelatedResource, e *effort) bool {
 	if len(s) == 0 {
 		return true
 	}
 	for _, r := range related {
-		if s.fits(r.GetLabels()) {
+		if e.spend(1) && s.fits(r.GetLabels(), e) {
 			return true
 		}
 	}

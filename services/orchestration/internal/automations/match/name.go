@@ -24,27 +24,27 @@ func compileNames(expect, after []string) names {
 }
 
 // covers reports whether events of a name are looked at.
-func (n *names) covers(name string) bool {
+func (n *names) covers(name string, e *effort) bool {
 	if len(n.expect) == 0 {
 		return true
 	}
 	for i := range n.globs {
-		if n.globs[i].Fits(name) {
+		if n.globs[i].fits(name, e) {
 			return true
 		}
 	}
 	return false
 }
 
-func (n *names) expects(name string) bool {
-	return len(n.expect) == 0 || anyPrefix(n.expect, name)
+func (n *names) expects(name string, e *effort) bool {
+	return len(n.expect) == 0 || anyPrefix(n.expect, name, e)
 }
 
-func (n *names) starts(name string) bool { return anyPrefix(n.after, name) }
+func (n *names) starts(name string, e *effort) bool { return anyPrefix(n.after, name, e) }
 
-func anyPrefix(patterns []string, name string) bool {
+func anyPrefix(patterns []string, name string, e *effort) bool {
 	for _, pattern := range patterns {
-		if prefixFits(pattern, name) {
+		if e.spend(len(pattern)+len(name)) && prefixFits(pattern, name) {
 			return true
 		}
 	}
@@ -54,15 +54,16 @@ func anyPrefix(patterns []string, name string) bool {
 // prefixFits reports whether some beginning of a name is what the pattern says. Each literal part is looked for where it
 // occurs first, which is enough since the end is free.
 func prefixFits(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	rest, ok := strings.CutPrefix(name, parts[0])
+	part, pattern, more := strings.Cut(pattern, "*")
+	rest, ok := strings.CutPrefix(name, part)
 	if !ok {
 		return false
 	}
-	for _, part := range parts[1:] {
+	for more {
 		if rest == "" {
 			return false
 		}
+		part, pattern, more = strings.Cut(pattern, "*")
 		_, size := utf8.DecodeRuneInString(rest)
 		i := strings.Index(rest[size:], part)
 		if i < 0 {

@@ -155,7 +155,11 @@ func (r *run) tick(now time.Time) error {
 func (r *run) evaluate(events []*orchv1.ReceivedEvent, now time.Time, due []*trigger.Node) error {
 	session := trigger.NewSession(r.backend, now)
 	for _, e := range events {
-		for _, n := range r.set.Takers(e) {
+		taking, _, err := r.set.Takers(e)
+		if err != nil {
+			return err
+		}
+		for _, n := range taking {
 			if err := session.Event(r.ctx, n, e); err != nil {
 				return err
 			}

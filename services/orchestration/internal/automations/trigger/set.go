@@ -43,15 +43,16 @@ func (s *Set) Automation(id uuid.UUID) *Automation { return s.automations[id] }
 // Automations returns all automations, in no order.
 func (s *Set) Automations() map[uuid.UUID]*Automation { return s.automations }
 
-// Takers returns the leaves that take an event, in the order in which they stand in their automations.
-func (s *Set) Takers(e *orchv1.ReceivedEvent) []*Node {
-	found := s.index.Takers(e)
+// Takers returns the leaves that take an event, in the order in which they stand in their automations, and the effort of the comparisons.
+// The error matches match.ErrEffort.
+func (s *Set) Takers(e *orchv1.ReceivedEvent) (found []*Node, effort int, err error) {
+	found, effort, err = s.index.Takers(e)
 	if len(found) > 1 {
 		slices.SortFunc(found, func(a, b *Node) int {
 			return cmp.Or(slices.Compare(a.Automation.ID[:], b.Automation.ID[:]), slices.Index(a.Automation.Leaves, a)-slices.Index(b.Automation.Leaves, b))
 		})
 	}
-	return found
+	return found, effort, err
 }
 
 // MayMatch reports whether some trigger may take events of a name.
