@@ -20,28 +20,32 @@ import (
 // ErrNotABackup reports a data directory where a backup is expected.
 var ErrNotABackup = errors.New("this is a data directory and not a backup: its streams may hold events that its store lacks, and orch backup copies both")
 
+// BackupOptions are what a backup has.
+type BackupOptions struct {
+	// Base is an earlier backup on the same file system with which the new one shares unchanged files, or empty. Each backup is complete:
+	// the earlier one may be deleted.
+	Base string
+	// WithoutKeys leaves out the keys that encrypt the secrets in the store: who has the backup alone reads no secret.
+	WithoutKeys bool
+}
+
 // Backup copies a data directory, of `orch server` or `orch infra`, into a new directory. The copy is consistent: it contains
 // every write that was acknowledged before the call. A running process makes the copy online.
 //
 // The copy has no streams. Backup waits until acknowledged events are stored, and the webhook definitions are
 // republished at the next start. Without a running server, Backup starts one temporarily without its addresses.
-func Backup(ctx context.Context, dataDir, backup string, log *slog.Logger) error {
-	return BackupSince(ctx, dataDir, backup, "", log)
-}
-
-// BackupSince is Backup that shares unchanged files with an earlier backup, on the same file system. Each backup is complete: the
-// earlier one may be deleted.
-func BackupSince(ctx context.Context, dataDir, backup, base string, log *slog.Logger) error {
-	backup, err := filepath.Abs(backup)
-	if err != nil {
+func Backup(ctx context.Context, dataDir, backup string, opts BackupOptions, log *slog.Logger) error {
+	r := control.BackupRequest{Base: opts.Base, WithoutKeys: opts.WithoutKeys}
+	var err error
+	if r.Dir, err = filepath.Abs(backup); err != nil {
 		return fmt.Errorf("back %s up: %w", dataDir, err)
 	}
-	if base != "" {
-		if base, err = filepath.Abs(base); err != nil {
+	if r.Base != "" {
+		if r.Base, err = filepath.Abs(r.Base); err != nil {
 			return fmt.Errorf("back %s up: %w", dataDir, err)
 		}
 	}
-	if err := control.Backup(ctx, dataDir, backup, base); !errors.Is(err, control.ErrNoServer) {
+	if err := control.Backup(ctx, dataDir, r); !errors.Is(err, control.ErrNoServer) {
 		return err
 	}
 	dir, err := existing(ctx, dataDir, log)
@@ -49,21 +53,8 @@ func BackupSince(ctx context.Context, dataDir, backup, base string, log *slog.Lo
 		return err
 	}
 	return offline(ctx, dir, log, func(ctx context.Context, parts *infra, conn *broker.Conn, _ *orchestration.Orchestration) error {
-		return onlineBackup(dir, parts, conn)(ctx, backup, base)
+		return onlineBackup(dir, parts, conn)(ctx, r)
 	})
-}
-
-// BackupWithoutKeys is BackupSince without the keys that encrypt the secrets in the store: who has the backup alone reads no
-// secret.
-func BackupWithoutKeys(ctx context.Context, dataDir, backup, base string, log *slog.Logger) error {
-	if err := BackupSince(ctx, dataDir, backup, base, log); err != nil {
-		return err
-	}
-	made, err := datadir.Existing(backup)
-	if err != nil {
-		return err
-	}
-	return made.RemoveSecrets()
 }
 
 // HasKeys reports whether a backup or a data directory has the keys that encrypt its secrets.
@@ -73,18 +64,19 @@ func HasKeys(dir string) (bool, error) {
 }
 
 // copyStore writes a backup: the directory's mark and its store. It removes an incomplete directory.
-func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server, backup, base string) (err error) {
-	target, err := datadir.New(backup)
+func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server, r control.BackupRequest) (err error) {
+	target, err := datadir.New(r.Dir)
 	if err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(backup))
+			err = errors.Join(err, os.RemoveAll(r.Dir))
 		}
 	}()
-	if base != "" {
-		earlier, err := datadir.Existing(base)
+	base := ""
+	if r.Base != "" {
+		earlier, err := datadir.Existing(r.Base)
 		if err != nil {
 			return err
 		}
@@ -93,20 +85,22 @@ func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server
 	if err := store.BackupSince(ctx, target.Store(), base); err != nil {
 		return err
 	}
-	if err := dir.CopySecrets(target); err != nil {
-		return err
+	if !r.WithoutKeys {
+		if err := dir.CopySecrets(target); err != nil {
+			return err
+		}
 	}
 	// The mark comes last: a directory without it is not a backup.
 	return target.Mark(dir.Vocabulary)
 }
 
 // onlineBackup serves a backup request on a running server.
-func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, backup, base string) error {
-	return func(ctx context.Context, backup, base string) error {
+func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, r control.BackupRequest) error {
+	return func(ctx context.Context, r control.BackupRequest) error {
 		if err := waitHandled(ctx, parts.store, conn); err != nil {
 			return err
 		}
-		return copyStore(ctx, dir, parts.store, backup, base)
+		return copyStore(ctx, dir, parts.store, r)
 	}
 }
 

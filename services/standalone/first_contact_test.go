@@ -282,7 +282,7 @@ func TestUndecidedData(t *testing.T) {
 	t.Parallel()
 	dir, backup, restored := t.TempDir(), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "r")
 	s := undecided(t, dir)
-	require.NoError(t, standalone.Backup(t.Context(), dir, backup, quiet))
+	require.NoError(t, standalone.Backup(t.Context(), dir, backup, standalone.BackupOptions{}, quiet))
 	s.stop()
 	require.NoError(t, standalone.Restore(t.Context(), backup, restored))
 	r := undecided(t, restored)

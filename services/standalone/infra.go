@@ -156,7 +156,7 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 }
 
 // backup makes a backup while the services run. It waits until they have stored what was acknowledged before.
-func (i *Infra) backup(ctx context.Context, backup, base string) error {
+func (i *Infra) backup(ctx context.Context, r control.BackupRequest) error {
 	dir := i.dir
 	var err error
 	if dir.Vocabulary, err = vocabularyOf(ctx, i.infra.store); err != nil {
@@ -172,7 +172,7 @@ func (i *Infra) backup(ctx context.Context, backup, base string) error {
 	if err := waitHandled(ctx, i.infra.store, conn); err != nil {
 		return err
 	}
-	return copyStore(ctx, dir, i.infra.store, backup, base)
+	return copyStore(ctx, dir, i.infra.store, r)
 }
 
 // MongoURI is the connection string of the store, with its password. The services need it, NATSURL and SecretsFile.

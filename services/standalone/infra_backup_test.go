@@ -19,7 +19,7 @@ func infraDirectory(t *testing.T) string {
 	s := start(t, dir, "ORCH_VOCABULARY=prefect")
 	s.fill50()
 	// A backup waits until all events are stored: no service stores them later.
-	require.NoError(t, standalone.Backup(t.Context(), dir, filepath.Join(t.TempDir(), "drained"), quiet))
+	require.NoError(t, standalone.Backup(t.Context(), dir, filepath.Join(t.TempDir(), "drained"), standalone.BackupOptions{}, quiet))
 	s.stop()
 	require.NoError(t, os.Remove(filepath.Join(dir, "orch.json"))) // orch infra writes none.
 	return dir
@@ -64,7 +64,7 @@ func TestBackupOfTheDirectoryOfInfra(t *testing.T) {
 	} {
 		backup, restored := filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "r")
 		stop := stop()
-		require.NoError(t, standalone.Backup(t.Context(), dir, backup, quiet), name)
+		require.NoError(t, standalone.Backup(t.Context(), dir, backup, standalone.BackupOptions{}, quiet), name)
 		stop()
 		require.NoError(t, standalone.Restore(t.Context(), backup, restored), name)
 		runInfra(t, restored)()
@@ -103,7 +103,7 @@ func TestBackupOfAnUnusedInfra(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	stop := runInfra(t, dir)
-	require.ErrorContains(t, standalone.Backup(t.Context(), dir, filepath.Join(t.TempDir(), "b"), quiet), "no orchestration service has used the store")
+	require.ErrorContains(t, standalone.Backup(t.Context(), dir, filepath.Join(t.TempDir(), "b"), standalone.BackupOptions{}, quiet), "no orchestration service has used the store")
 	stop()
-	require.ErrorContains(t, standalone.Backup(t.Context(), dir, filepath.Join(t.TempDir(), "b"), quiet), "no orchestration service has used the store")
+	require.ErrorContains(t, standalone.Backup(t.Context(), dir, filepath.Join(t.TempDir(), "b"), standalone.BackupOptions{}, quiet), "no orchestration service has used the store")
 }

@@ -53,8 +53,8 @@ func TestABackupLeavesKeysOut(t *testing.T) {
 	s.fill(1)
 	keys, err := os.ReadFile(filepath.Join(dir, "secrets.key"))
 	require.NoError(t, err)
-	require.NoError(t, standalone.BackupWithoutKeys(t.Context(), dir, backup, "", quiet))
-	require.NoError(t, standalone.Backup(t.Context(), dir, backup+"-with-keys", quiet))
+	require.NoError(t, standalone.Backup(t.Context(), dir, backup, standalone.BackupOptions{WithoutKeys: true}, quiet))
+	require.NoError(t, standalone.Backup(t.Context(), dir, backup+"-with-keys", standalone.BackupOptions{}, quiet))
 	for path, want := range map[string]bool{backup: false, backup + "-with-keys": true} {
 		has, err := standalone.HasKeys(path)
 		require.NoError(t, err)

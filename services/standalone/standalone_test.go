@@ -117,11 +117,11 @@ func TestBackupOfARunningServerHoldsWhatWasAcknowledged(t *testing.T) {
 	dir, backup, restored := t.TempDir(), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "r")
 	s := start(t, dir)
 	s.fill(200)
-	require.NoError(t, standalone.Backup(t.Context(), dir, backup, quiet))
-	require.ErrorContains(t, standalone.Backup(t.Context(), dir, backup, quiet), "not empty")
+	require.NoError(t, standalone.Backup(t.Context(), dir, backup, standalone.BackupOptions{}, quiet))
+	require.ErrorContains(t, standalone.Backup(t.Context(), dir, backup, standalone.BackupOptions{}, quiet), "not empty")
 	s.fill(1)
-	require.Error(t, standalone.BackupSince(t.Context(), dir, backup+"x", t.TempDir(), quiet), "no backup")
-	require.NoError(t, standalone.BackupSince(t.Context(), dir, backup+"2", backup, quiet))
+	require.Error(t, standalone.Backup(t.Context(), dir, backup+"x", standalone.BackupOptions{Base: t.TempDir()}, quiet), "no backup")
+	require.NoError(t, standalone.Backup(t.Context(), dir, backup+"2", standalone.BackupOptions{Base: backup}, quiet))
 	require.NoError(t, standalone.Restore(t.Context(), backup+"2", restored+"2"))
 	require.Equal(t, int64(201), start(t, restored+"2").events())
 
@@ -144,7 +144,7 @@ func TestBackupWithoutAServerWaitsForWhatIsInTheStreams(t *testing.T) {
 	s := start(t, dir)
 	s.fill(50)
 	s.stop()
-	require.NoError(t, standalone.Backup(t.Context(), dir, backup, quiet))
+	require.NoError(t, standalone.Backup(t.Context(), dir, backup, standalone.BackupOptions{}, quiet))
 	restored := filepath.Join(t.TempDir(), "r")
 	require.NoError(t, standalone.Restore(t.Context(), backup, restored))
 	require.Equal(t, int64(50), start(t, restored).events())
@@ -156,7 +156,7 @@ func TestBackupsAreNotOpened(t *testing.T) {
 	dir, backup := t.TempDir(), filepath.Join(t.TempDir(), "b")
 	s := start(t, dir)
 	s.fill(5)
-	require.NoError(t, standalone.Backup(t.Context(), dir, backup, quiet))
+	require.NoError(t, standalone.Backup(t.Context(), dir, backup, standalone.BackupOptions{}, quiet))
 	before := filesOf(t, backup)
 	for name, open := range map[string]func() error{
 		"server": func() error {
@@ -171,7 +171,9 @@ func TestBackupsAreNotOpened(t *testing.T) {
 		},
 		"upgrade --check": func() error { return standalone.CheckUpgrade(t.Context(), backup, io.Discard, quiet) },
 		"export":          func() error { return standalone.Export(t.Context(), backup, mongo(t), "orch", nil, quiet) },
-		"backup":          func() error { return standalone.Backup(t.Context(), backup, filepath.Join(t.TempDir(), "c"), quiet) },
+		"backup": func() error {
+			return standalone.Backup(t.Context(), backup, filepath.Join(t.TempDir(), "c"), standalone.BackupOptions{}, quiet)
+		},
 		"vocabulary convert": func() error {
 			return standalone.ConvertVocabulary(t.Context(), backup, orchestration.Conversion{To: vocabulary.Prefect}, quiet)
 		},
@@ -212,7 +214,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 
 func TestBackupOfNothing(t *testing.T) {
 	t.Parallel()
-	require.ErrorContains(t, standalone.Backup(t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "b"), quiet), "neither a data directory nor a backup")
+	require.ErrorContains(t, standalone.Backup(t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "b"), standalone.BackupOptions{}, quiet), "neither a data directory nor a backup")
 }
 
 // mongo is an embedded server on TCP that stands for a MongoDB server.

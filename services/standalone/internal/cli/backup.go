@@ -62,16 +62,15 @@ the file elsewhere, because the secrets are lost without it.`,
 		if err != nil {
 			return err
 		}
-		backup := standalone.BackupSince
-		if *withoutKeys {
-			backup = standalone.BackupWithoutKeys
-		}
-		if err := backup(cmd.Context(), path, args[0], *base, log); err != nil {
+		if err := standalone.Backup(cmd.Context(), path, args[0], standalone.BackupOptions{Base: *base, WithoutKeys: *withoutKeys}, log); err != nil {
 			return err
 		}
 		hasKeys, err := standalone.HasKeys(args[0])
 		if err != nil {
 			return err
+		}
+		if hasKeys && *withoutKeys {
+			return fmt.Errorf("%s has the keys of secrets: the running server is of an earlier version; restart it and repeat the backup", args[0])
 		}
 		keys := "without the keys of secrets"
 		if hasKeys {

@@ -32,11 +32,11 @@ var ErrNoServer = errors.New("no server uses this data directory")
 // Server serves the socket. It is a run.Worker.
 type Server struct {
 	ln     net.Listener
-	backup func(ctx context.Context, dir, base string) error
+	backup func(ctx context.Context, r BackupRequest) error
 }
 
 // Listen opens the socket. The caller owns the directory's lock, so an existing socket belongs to a dead server.
-func Listen(dataDir string, backup func(ctx context.Context, dir, base string) error) (*Server, error) {
+func Listen(dataDir string, backup func(ctx context.Context, r BackupRequest) error) (*Server, error) {
 	path := filepath.Join(dataDir, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove an old control socket: %w", err)
@@ -76,27 +76,30 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-type backupRequest struct {
+// BackupRequest describes a backup.
+type BackupRequest struct {
+	// Dir is the absolute path of the new backup.
 	Dir string `json:"dir"`
-	// Base is an earlier backup, or empty.
+	// Base is the absolute path of an earlier backup with which the new one shares unchanged files, or empty.
 	Base string `json:"base,omitempty"`
+	// WithoutKeys leaves the keys of secrets out.
+	WithoutKeys bool `json:"without_keys,omitempty"`
 }
 
 func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
-	var request backupRequest
+	var request BackupRequest
 	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&request); err != nil || !filepath.IsAbs(request.Dir) || request.Base != "" && !filepath.IsAbs(request.Base) {
 		http.Error(w, "a directory must be an absolute path", http.StatusBadRequest)
 		return
 	}
-	if err := s.backup(r.Context(), request.Dir, request.Base); err != nil {
+	if err := s.backup(r.Context(), request); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 
-// Backup requests a backup of a data directory from the server that uses it; base is an earlier
-// backup, or empty. It returns ErrNoServer if there is none.
-func Backup(ctx context.Context, dataDir, dir, base string) error {
-	body, err := json.Marshal(backupRequest{Dir: dir, Base: base})
+// Backup requests a backup of a data directory from the server that uses it. It returns ErrNoServer if there is none.
+func Backup(ctx context.Context, dataDir string, r BackupRequest) error {
+	body, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("request backup: %w", err)
 	}

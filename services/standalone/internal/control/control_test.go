@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -17,11 +18,11 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 func TestBackupAsksTheServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.ErrorIs(t, control.Backup(t.Context(), dir, "/b", ""), control.ErrNoServer, "there is no socket")
+	require.ErrorIs(t, control.Backup(t.Context(), dir, control.BackupRequest{Dir: "/b"}), control.ErrNoServer, "there is no socket")
 	asked := make(chan string, 2)
-	s, err := control.Listen(dir, func(_ context.Context, backup, base string) error {
-		asked <- backup + base
-		if filepath.Base(backup) == "bad" {
+	s, err := control.Listen(dir, func(_ context.Context, r control.BackupRequest) error {
+		asked <- fmt.Sprint(r.Dir, r.Base, r.WithoutKeys)
+		if filepath.Base(r.Dir) == "bad" {
 			return errors.New("no room")
 		}
 		return nil
@@ -30,18 +31,20 @@ func TestBackupAsksTheServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	require.NoError(t, control.Backup(t.Context(), dir, "/good", ""))
-	require.Equal(t, "/good", <-asked)
-	require.ErrorContains(t, control.Backup(t.Context(), dir, "/bad", ""), "no room")
-	require.Equal(t, "/bad", <-asked)
-	require.NoError(t, control.Backup(t.Context(), dir, "/next", "/good"))
-	require.Equal(t, "/next/good", <-asked)
-	require.ErrorContains(t, control.Backup(t.Context(), dir, "relative", ""), "absolute")
-	require.ErrorContains(t, control.Backup(t.Context(), dir, "/next", "relative"), "absolute")
+	require.NoError(t, control.Backup(t.Context(), dir, control.BackupRequest{Dir: "/good"}))
+	require.Equal(t, "/goodfalse", <-asked)
+	require.ErrorContains(t, control.Backup(t.Context(), dir, control.BackupRequest{Dir: "/bad"}), "no room")
+	require.Equal(t, "/badfalse", <-asked)
+	require.NoError(t, control.Backup(t.Context(), dir, control.BackupRequest{Dir: "/next", Base: "/good"}))
+	require.Equal(t, "/next/goodfalse", <-asked)
+	require.NoError(t, control.Backup(t.Context(), dir, control.BackupRequest{Dir: "/good", WithoutKeys: true}))
+	require.Equal(t, "/goodtrue", <-asked)
+	require.ErrorContains(t, control.Backup(t.Context(), dir, control.BackupRequest{Dir: "relative"}), "absolute")
+	require.ErrorContains(t, control.Backup(t.Context(), dir, control.BackupRequest{Dir: "/next", Base: "relative"}), "absolute")
 	cancel()
 	require.NoError(t, <-done)
 	require.NoError(t, s.Close())
-	require.ErrorIs(t, control.Backup(t.Context(), dir, "/b", ""), control.ErrNoServer)
+	require.ErrorIs(t, control.Backup(t.Context(), dir, control.BackupRequest{Dir: "/b"}), control.ErrNoServer)
 }
 
 func TestASocketOfADeadServerIsReplaced(t *testing.T) {

@@ -254,14 +254,6 @@ func (d Dir) HasSecrets() bool {
 	return err == nil
 }
 
-// RemoveSecrets removes the directory's own keys, if any.
-func (d Dir) RemoveSecrets() error {
-	if err := os.Remove(d.SecretsFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("leave the keys of secrets out: %w", err)
-	}
-	return nil
-}
-
 // CopySecrets copies the directory's own keys, if any, into a new one.
 func (d Dir) CopySecrets(to Dir) error {
 	text, err := os.ReadFile(d.SecretsFile())
