@@ -329,7 +329,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Request: func(ctx context.Context, ws uuid.UUID, d *orchv1.DestinationDelivery) (*egress.Message, error) {
 			return o.actions.Request(ctx, ws, d)
 		},
-		Tenancy: registry,
+		Tenancy: registry, Quotas: o.quotas, Account: o.accountOf,
 	})
 	o.sender = o.destinations.NewSender()
 	o.retention = retention.New(retention.Deps{

@@ -111,3 +111,30 @@ func TestEstimatesOfStoredBytes(t *testing.T) {
 		return grown > flows*size && grown < 3*flows*size // Events of the flows count too.
 	}, time.Minute, 10*time.Millisecond)
 }
+
+// TestDeliveriesBeyondStoredBytesAreRefused: the copies of events for destinations are no way around the quota, and the owner hears of it.
+func TestDeliveriesBeyondStoredBytesAreRefused(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t, func(c *orchestration.Config) { c.Timers.QuotaUsage = time.Millisecond })
+	destination := call[*orchv1.Destination](d, orchv1.DestinationService_CreateDestination_FullMethodName, &orchv1.CreateDestinationRequest{
+		Destination: &orchv1.DestinationCreate{
+			Name: "warehouse", Url: "https://example.com", RetryFor: 60, Subscriptions: []*orchv1.DestinationSubscription{{Events: []string{"order.*"}}},
+		},
+	})
+	deliveries := func() int {
+		return len(call[*orchv1.DestinationDeliveryList](d, orchv1.DestinationService_ReadDestinationDeliveries_FullMethodName,
+			&orchv1.ReadDestinationDeliveriesRequest{Id: destination.GetId()}).GetDeliveries())
+	}
+	d.emit("order.paid", "1")
+	require.Eventually(t, func() bool { return deliveries() == 1 }, time.Minute, 10*time.Millisecond)
+	d.setQuotas(&orchv1.AccountQuotas{StoredBytes: proto.Int64(1)}, "stored_bytes")
+	require.Eventually(t, func() bool {
+		_, _, err := try[*orchv1.Variable](d, orchv1.VariableService_CreateVariable_FullMethodName,
+			&orchv1.CreateVariableRequest{Variable: &orchv1.VariableCreate{Name: "v" + strings.ReplaceAll(uuid.NewString(), "-", "_"), Value: []byte(`1`)}})
+		return err != nil
+	}, time.Minute, 10*time.Millisecond)
+	d.emit("order.paid", "2")
+	full := d.eventually("orch.destination.queue-full", 1)
+	require.Contains(t, string(full[0].GetPayload()), "stored_bytes")
+	require.Equal(t, 1, deliveries())
+}

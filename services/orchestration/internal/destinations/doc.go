@@ -38,6 +38,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/quotas"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -50,6 +51,10 @@ type Deps struct {
 	Secrets secrets.Keyring
 	Flush   outbox.Flusher
 	Tenancy Tenancy
+	// Quotas refuse the deliveries of subscriptions; nil refuses none.
+	Quotas *quotas.Service
+	// Account returns the account of a workspace.
+	Account func(ctx context.Context, ws uuid.UUID) (uuid.UUID, error)
 	// Dial says which addresses deliveries may connect to.
 	Dial safedial.Policy
 	// Proxies are the forward proxies that destinations may name.

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/quota"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
@@ -53,6 +54,8 @@ func (s *Service) NewMatcher() *Matcher {
 type subscribers struct {
 	index *match.Index[*subscriber]
 	all   map[uuid.UUID]*subscriber
+	// account owns the workspace.
+	account uuid.UUID
 	// changed reports that a destination has changed since.
 	changed bool
 	// used is the time of the last event.
@@ -120,11 +123,26 @@ func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, events []engine.Incom
 	return n, m.storeAll(ctx, ws, queued)
 }
 
-// storeAll stores the deliveries of each destination. The error is an outage.
+// storeAll stores the deliveries of each destination, or refuses all of an account that stores more than it may. The error is an outage.
 func (m *Matcher) storeAll(ctx context.Context, ws uuid.UUID, queued map[*subscriber][]*orchv1.DestinationDelivery) error {
+	if len(queued) == 0 {
+		return nil
+	}
+	subscribed, err := m.load(ctx, ws)
+	if err != nil {
+		return err
+	}
+	keep := m.store
+	usedUp, err := m.service.Quotas.StoredBytesUsedUp(ctx, subscribed.account)
+	if err != nil {
+		return fmt.Errorf("read the stored bytes of an account: %w", err)
+	}
+	if usedUp {
+		keep = m.refuse
+	}
 	pass := m.service.Store.Pass(ctx, "queue the deliveries of a destination")
 	for to, deliveries := range queued {
-		err := m.store(ctx, ws, to, deliveries)
+		err := keep(ctx, ws, to, deliveries)
 		if err != nil {
 			m.change(ws) // The destination may be another one now.
 		}
@@ -190,6 +208,11 @@ func (m *Matcher) load(ctx context.Context, ws uuid.UUID) (*subscribers, error) 
 		return nil, err
 	}
 	loaded := &subscribers{index: match.NewIndex[*subscriber](), all: map[uuid.UUID]*subscriber{}, used: m.service.Store.Now()}
+	if len(found) > 0 {
+		if loaded.account, err = m.service.Account(ctx, ws); err != nil && !errors.Is(err, store.ErrNotFound) { // It may be deleted already.
+			return nil, err
+		}
+	}
 	pass := m.service.Store.Pass(ctx, "read the id of a destination")
 	for _, one := range found {
 		d := one.Message
@@ -243,13 +266,30 @@ func orderKey(labels []string, event *orchv1.ReceivedEvent) string {
 	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
+// errQuota is the cause of deliveries that are refused because the account stores more than it may.
+var errQuota = fmt.Errorf("the account uses up its quota %s", quota.StoredBytes)
+
+// refuse reports deliveries that are not stored.
+func (m *Matcher) refuse(ctx context.Context, ws uuid.UUID, to *subscriber, deliveries []*orchv1.DestinationDelivery) error {
+	if !to.mayReport(m.service.Store.Now()) {
+		return nil
+	}
+	_, err := m.service.edit(ctx, ws, to.id, func(next *orchv1.Destination) ([]store.Effect, error) {
+		return m.service.reportRefused(ws, next, len(deliveries), errQuota)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // store stores deliveries in their order, as far as the queue of the destination has room.
 func (m *Matcher) store(ctx context.Context, ws uuid.UUID, to *subscriber, deliveries []*orchv1.DestinationDelivery) error {
 	result, err := m.service.enqueue(ctx, ws, to.id, deliveries, func(next *orchv1.Destination, refused int) ([]store.Effect, error) {
 		if refused == 0 || !to.mayReport(m.service.Store.Now()) {
 			return nil, nil
 		}
-		return m.service.report(ws, next, "queue-full", map[string]any{"refused": refused, "cause": action.ErrQueueFull.Error()})
+		return m.service.reportRefused(ws, next, refused, action.ErrQueueFull)
 	})
 	for _, one := range result.bad {
 		err = errors.Join(err, m.service.deadLetter(ctx, ws, to.id, deliveries[one.Position], one.Err))

@@ -66,6 +66,7 @@ func newWorldOn(t testing.TB, db *store.Store, c *clock.Manual, ring secrets.Key
 	require.NoError(t, err)
 	s := New(Deps{
 		Store: db, Vocabulary: vocabulary.Orch, Secrets: ring, Dial: loopback, Random: func() float64 { return 0.5 },
+		Account: func(context.Context, uuid.UUID) (uuid.UUID, error) { return uuid.Nil, store.ErrNotFound },
 		Tenancy: tenancy.New(tenancy.Deps{Store: db, Vocabulary: vocabulary.Orch}),
 		DeadLetter: func(ctx context.Context, destination uuid.UUID, e store.Effect, attempts int, reason error) error {
 			return db.InsertDeadLetter(ctx, store.DeadLetter{

@@ -28,6 +28,11 @@ func (s *Service) report(ws uuid.UUID, d *orchv1.Destination, verb string, paylo
 	return []store.Effect{effect}, err
 }
 
+// reportRefused returns the effect that publishes that deliveries were refused.
+func (s *Service) reportRefused(ws uuid.UUID, d *orchv1.Destination, refused int, cause error) ([]store.Effect, error) {
+	return s.report(ws, d, "queue-full", map[string]any{"refused": refused, "cause": cause.Error()})
+}
+
 // concernsDestinations reports whether an event of a name is about a destination. The failed delivery of such an event causes none:
 // destinations that receive the failures of each other would otherwise cause events without end.
 func (s *Service) concernsDestinations(name string) bool {

@@ -54,6 +54,8 @@ type stored struct {
 	until        time.Time
 }
 
+func (s stored) usedUp() bool { return s.limit > 0 && s.bytes >= s.limit }
+
 const (
 	// storedFor is how long a replica uses what it has read of an account's stored bytes.
 	storedFor = time.Second

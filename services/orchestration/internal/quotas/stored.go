@@ -67,6 +67,25 @@ type quotasOf func(ctx context.Context, account uuid.UUID) (*orchv1.AccountQuota
 
 // checkStored refuses a creation of an account whose last measurement exceeds its quota.
 func (s *Service) checkStored(ctx context.Context, account uuid.UUID, own quotasOf) error {
+	use, err := s.storedOf(ctx, account, own)
+	if err != nil || !use.usedUp() {
+		return err
+	}
+	s.refuse(ctx, account, quota.StoredBytes, use.limit)
+	return quota.Refused(quota.StoredBytes, use.limit, "delete documents, or ask the operator for more. Running runs continue.")
+}
+
+// StoredBytesUsedUp reports whether the last measurement of an account exceeds its quota of stored bytes. A nil service has no quotas.
+func (s *Service) StoredBytesUsedUp(ctx context.Context, account uuid.UUID) (bool, error) {
+	if s == nil {
+		return false, nil
+	}
+	use, err := s.storedOf(ctx, account, s.own)
+	return use.usedUp(), err
+}
+
+// storedOf returns the use of the quota of an account, as old as storedFor.
+func (s *Service) storedOf(ctx context.Context, account uuid.UUID, own quotasOf) (stored, error) {
 	now := s.registry.Store.Now()
 	s.mu.Lock()
 	cached, ok := s.stored[account]
@@ -74,7 +93,7 @@ func (s *Service) checkStored(ctx context.Context, account uuid.UUID, own quotas
 	if !ok || !now.Before(cached.until) || cached.until.Sub(now) > storedFor {
 		var err error
 		if cached, err = s.readStored(ctx, account, own); err != nil {
-			return err
+			return stored{}, err
 		}
 		cached.until = now.Add(storedFor)
 		s.mu.Lock()
@@ -84,11 +103,7 @@ func (s *Service) checkStored(ctx context.Context, account uuid.UUID, own quotas
 		s.stored[account] = cached
 		s.mu.Unlock()
 	}
-	if cached.limit <= 0 || cached.bytes < cached.limit {
-		return nil
-	}
-	s.refuse(ctx, account, quota.StoredBytes, cached.limit)
-	return quota.Refused(quota.StoredBytes, cached.limit, "delete documents, or ask the operator for more. Running runs continue.")
+	return cached, nil
 }
 
 func (s *Service) readStored(ctx context.Context, account uuid.UUID, own quotasOf) (stored, error) {
