@@ -9,8 +9,9 @@ export PATH := $(BIN):$(PATH)
 
 VERSION  := $(shell tools/version)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
-# Without cgo no C compiler is needed, and Pebble's zstd is the Go one.
-GOBUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+# Without cgo no C compiler is needed, and Pebble's zstd is the Go one. Tests run what programs are built of.
+export CGO_ENABLED ?= 0
+GOBUILD  := go build -trimpath -ldflags '$(LDFLAGS)'
 MODULES   = $$(go list -f '{{.Dir}}' -m)
 PACKAGES  = $$(go list -f '{{.Dir}}/...' -m)
 COMMANDS := $(addprefix ./,$(wildcard services/*/cmd/*))
@@ -68,7 +69,10 @@ down: ## stop the containers; the data stays in its volumes
 
 .PHONY: test
 test: ## run the tests of all modules
-	go test -shuffle=on -timeout=30m $(TESTFLAGS) $(PACKAGES)
+	GOGC=400 go test -shuffle=on -timeout=30m $(TESTFLAGS) $(PACKAGES)
+
+# The race detector needs cgo.
+race e2e-poison: export CGO_ENABLED = 1
 
 .PHONY: race
 race: ## run the tests of all modules under the race detector, those that take minutes in their short form
