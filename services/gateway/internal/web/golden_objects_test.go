@@ -63,6 +63,8 @@ func objectAnswers() answers {
 		Id: someID, Name: "warehouse " + hostile, Url: "https://warehouse.example.com/***", Enabled: true, HeaderNames: []string{"X-Tenant"}, Signed: true,
 		Subscriptions: []*orchv1.DestinationSubscription{{Events: []string{"order.*"}, Filter: proto.String("event.payload.total > 100")}},
 		OrderedBy:     []string{"orch.resource.id"}, RateLimit: proto.Int64(50), RetryFor: 604800, Updated: at(time.Hour),
+		Oauth: &orchv1.DestinationOAuth{TokenUrl: "https://login.example.com/token", ClientId: "orch", Scopes: []string{"write", "read"}},
+		Tls:   &orchv1.DestinationTls{Ca: "-----BEGIN CERTIFICATE-----\n" + hostile}, Proxy: proto.String("http://proxy.example.com:3128"),
 		Health: &orchv1.DestinationHealth{
 			Status: orchv1.DestinationStatus_DESTINATION_STATUS_FAILING, Since: at(time.Hour), NextProbe: at(-time.Minute), Failures: 7, Cause: proto.String(hostile),
 		},
@@ -213,6 +215,9 @@ func objectCases() []pageCase {
 		{name: "destination-create", path: "/destinations", status: 303, form: destinationForm("destination-create", nil)},
 		{name: "destination-bad", path: "/destinations", status: 422, form: destinationForm("destination-create", url.Values{"subscriptions": {"["}, "retry_for": {"x"}, "headers": {"no colon"}})},
 		{name: "destination-edit", path: destinationPath, status: 303, form: destinationForm("destination-edit", url.Values{"updated": {updated}})},
+		{name: "destination-connection", path: destinationPath, status: 422, form: destinationForm("destination-edit", url.Values{
+			"updated": {updated}, "oauth": {"https://other.example.com/token"}, "tls": {"-----BEGIN CERTIFICATE-----"},
+		})},
 		{name: "destination-conflict", path: destinationPath, status: 409, form: destinationForm("destination-edit", url.Values{"updated": {"2030-01-01T00:00:00Z"}})},
 		{name: "destination-disable", path: destinationPath, status: 303, form: url.Values{"action": {"destination-disable"}}},
 		{name: "destination-resend", path: destinationPath, status: 303, form: url.Values{"action": {"destination-resend"}}},
@@ -287,6 +292,7 @@ func destinationForm(action string, changes url.Values) url.Values {
 	form := url.Values{
 		"action": {action}, "name": {"warehouse"}, "url": {"https://warehouse.example.com/***"}, "subscriptions": {`[{"events": ["order.*"]}]`},
 		"retry_for": {"604800"}, "rate_limit": {"50"}, "headers": {"X-Tenant: a"}, "secret": {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+		"oauth": {""}, "oauth_client_id": {""}, "oauth_client_secret": {""}, "oauth_scopes": {""}, "tls": {""}, "tls_key": {""}, "tls_ca": {""}, "proxy": {""},
 	}
 	maps.Copy(form, changes)
 	return form

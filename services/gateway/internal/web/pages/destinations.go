@@ -66,7 +66,7 @@ func destinationFields(d *orchv1.Destination) []field {
 	if d != nil {
 		kept = " Empty keeps those that are stored."
 	}
-	return []field{
+	fields := []field{
 		{Name: "name", Label: "Name", Value: d.GetName(), Required: true, Max: 255},
 		{Name: "url", Label: "Address", Value: d.GetUrl(), Required: true, Max: 2048, Hint: "It receives POST requests."},
 		{Name: "subscriptions", Label: "Subscriptions", Kind: "textarea", Value: subscriptions, Required: true, Hint: `A JSON list; each has "events", and optionally "filter" and "template".`},
@@ -77,6 +77,7 @@ func destinationFields(d *orchv1.Destination) []field {
 		{Name: "retry_for", Label: "Seconds for attempts", Kind: "number", Value: retry, Required: true},
 		{Name: "description", Label: "Description", Kind: "textarea", Value: d.GetDescription()},
 	}
+	return append(fields, connectionFields(d)...)
 }
 
 // destinationBody returns the fields of a form, and what cannot be sent. A secret that is empty and an address that is still the shown one are
@@ -122,6 +123,7 @@ func destinationBody(r *page.Request, shown *orchv1.Destination) (body apicall.J
 		}
 		body["headers"] = headers
 	}
+	addConnection(r, shown, body, refuse)
 	return body, problems, invalid
 }
 
