@@ -3,12 +3,15 @@ package action
 import (
 	"context"
 	"fmt"
+
+	"github.com/orch-project/orch/pkg/processors"
 )
 
+// maxRenderings bounds the templates that are rendered at once: each may allocate and compute what its budget permits. Templates that read
+// runs or variables wait for the database, so there are more than processors; those over small events never wait for large ones alone.
+var maxRenderings = min(2*maxShare, max(2*maxLargeRenderings, 2*processors.Count()))
+
 const (
-	// maxRenderings bounds the templates that are rendered at once: each may allocate what its budget permits. It is twice the
-	// share of a workspace.
-	maxRenderings = 2 * maxShare
 	// largeEvents is the length of events in bytes above which their values, which a template reads, take memory beside the budget: up to a
 	// hundred times that of the events. maxLargeRenderings bounds the templates over such events.
 	largeEvents        = 64 << 10
