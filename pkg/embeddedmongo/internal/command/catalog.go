@@ -281,9 +281,8 @@ func chooser(c *storage.Collection, v value.Value) (func(*storage.Index) bool, e
 			names = append(names, e.Str())
 		}
 	case bson.TypeEmbeddedDocument:
-		pattern := storage.DefaultIndexName(v.Doc())
 		for _, ix := range c.Indexes() {
-			if storage.DefaultIndexName(value.Doc(ix.Spec.Key)) == pattern {
+			if ix.HasKeys(v.Doc()) {
 				names = append(names, ix.Spec.Name)
 			}
 		}

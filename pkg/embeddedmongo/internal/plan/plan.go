@@ -177,7 +177,7 @@ func hint(list []*storage.Index, h value.Value) (*storage.Index, error) {
 			return nil, mongoerr.NotImplemented("hint {$natural: %s}", value.Format(v))
 		}
 		for _, ix := range list {
-			if storage.DefaultIndexName(value.Doc(ix.Spec.Key)) == storage.DefaultIndexName(h.Doc()) {
+			if ix.HasKeys(h.Doc()) {
 				return ix, nil
 			}
 		}

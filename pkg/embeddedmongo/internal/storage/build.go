@@ -306,6 +306,21 @@ func (c *Collection) DropIndexes(choose func(*Index) bool) (dropped int, err err
 	return dropped, nil
 }
 
+// HasKeys reports whether a key pattern has the fields and directions of the index.
+func (ix *Index) HasKeys(pattern value.Doc) bool {
+	n := 0
+	for it := pattern.Iter(); ; n++ {
+		k, v, ok := it.Next()
+		if !ok {
+			return n == len(ix.Fields)
+		}
+		direction, _ := v.Int()
+		if n == len(ix.Fields) || string(k) != ix.Fields[n].Path || direction < 0 != ix.Fields[n].Desc {
+			return false
+		}
+	}
+}
+
 // DefaultIndexName is the name that an index gets from its keys.
 func DefaultIndexName(key value.Doc) string {
 	var parts []string
