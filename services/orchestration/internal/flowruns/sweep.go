@@ -15,8 +15,16 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// sweepBatch is the number of runs between two checks of the deadline.
+// sweepBatch is the number of runs that a clean-up reads at once.
 const sweepBatch = 200
+
+// A sweep rests after each sweepBurst runs for sweepRest times the time that they took, up to maxSweepRest: many runs may be late at once, and
+// requests of clients come before their states.
+const (
+	sweepBurst   = 20
+	sweepRest    = 4
+	maxSweepRest = time.Second
+)
 
 // sweepWriters is the number of concurrent writers of a sweep.
 const sweepWriters = 8
@@ -64,7 +72,11 @@ func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose swe
 			return nil
 		}
 		batch = append(batch, store.Owned[*orchv1.FlowRun]{Workspace: ws, Message: run})
-		if len(batch) == sweepBatch && execute() {
+		if len(batch) < sweepBurst {
+			return nil
+		}
+		began := time.Now()
+		if execute() || !rest(ctx, min(sweepRest*time.Since(began), maxSweepRest)) {
 			return errPassEnds
 		}
 		return nil
@@ -103,6 +115,18 @@ func (w *sweep) advance(tried []store.Owned[*orchv1.FlowRun]) {
 			w.from, w.tried = at, map[string]bool{}
 		}
 		w.tried[one.Message.GetId()] = true
+	}
+}
+
+// rest waits, and reports whether the context goes on.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -74,7 +74,7 @@ func (q Query) projection() any {
 
 // options returns the options of the command that reads a query.
 func (c *Collection[M]) options(q Query) *options.FindOptionsBuilder {
-	opts := options.Find().SetProjection(q.projection()).SetSkip(q.Offset)
+	opts := options.Find().SetProjection(q.projection()).SetSkip(q.Offset).SetBatchSize(maxBatch)
 	if q.Limit > 0 {
 		opts.SetLimit(q.Limit).SetBatchSize(int32(min(q.Limit, maxBatch)))
 	}
