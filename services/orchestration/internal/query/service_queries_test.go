@@ -28,7 +28,7 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		first("run by idempotency key", FlowRun, scoped(is("flow_id", some), is("idempotency_key", "idempotency_key5"))),
 		find("runs that a worker polls", FlowRun, scoped(in("work_queue_id", some), is("state.type", "SCHEDULED"), before("next_scheduled_start_time")),
 			asc("next_scheduled_start_time", "_id"), 10),
-		find("first runs of a deployment in a queue", FlowRun, scoped(is("work_queue_id", some), is("deployment_id", some),
+		find("first runs of deployments in a queue", FlowRun, scoped(is("work_queue_id", some), in("deployment_id", some),
 			before("next_scheduled_start_time")), asc("rank", "next_scheduled_start_time"), 10),
 		count("runs of a queue that wait", FlowRun, scoped(is("work_queue_id", some), is("state.type", "SCHEDULED"), before("next_scheduled_start_time"))),
 		find("deployments that the scheduler examines", Deployment, bson.D{before("schedule_due")}, asc("schedule_due"), 100),

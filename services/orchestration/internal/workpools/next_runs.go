@@ -2,7 +2,9 @@ package workpools
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -19,7 +21,8 @@ import (
 const (
 	// backlog is the number of due runs of a queue, above what a poll wants, up to which it reads all of them.
 	backlog = 50
-	// maxDeployments bounds the deployments of which a poll reads runs when there are more: those with the least virtual time.
+	// maxDeployments bounds the deployments of which a poll reads runs, beside those of the first runs by rank, when there are more: those
+	// with the least virtual time.
 	maxDeployments = 100
 	// deploymentsAtOnce is the number of deployments whose runs a poll reads at a time.
 	deploymentsAtOnce = 10
@@ -33,21 +36,21 @@ func (s *Service) nextRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.Work
 	if err != nil {
 		return nil, err
 	}
-	earliest, err := s.scheduled(ctx, ws, id, within, limit+backlog+1)
+	virtual, due := s.virtualTimes.copyOf(id), within.until(s.runs.Store().Now())
+	many, err := s.longerThan(ctx, ws, id, due, limit+backlog)
+	if err != nil {
+		return nil, err
+	}
+	if many {
+		return s.firstDue(ctx, ws, id, due, limit, virtual)
+	}
+	earliest, err := s.scheduled(ctx, ws, id, within, limit+backlog)
 	if err != nil {
 		return nil, err
 	}
 	deployments, err := deploymentsOf(earliest)
 	if err != nil {
 		return nil, err
-	}
-	now, virtual := s.runs.Store().Now(), s.virtualTimes.copyOf(id)
-	if int64(len(earliest)) > limit+backlog && !earliest[len(earliest)-1].GetNextScheduledStartTime().AsTime().After(now) {
-		within.before = &now
-		if !slices.ContainsFunc(earliest, func(run *orchv1.FlowRun) bool { return s.order.Waiting(run).Weight > 0 }) {
-			virtual = &runorder.VirtualTime{} // Without weights, earlier starts do not count.
-		}
-		return s.firstDue(ctx, ws, id, within, limit, virtual, deployments)
 	}
 	free, err := s.FreeSlots(ctx, ws, deployments)
 	if err != nil {
@@ -117,8 +120,7 @@ func (s *Service) waitingDeployments(ctx context.Context, ws, queue uuid.UUID, w
 		Deployment *bson.Binary `bson:"_id"`
 	}
 	group := bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$deployment_id"}}}}
-	within.inProcess = true // The index does not have the kinds of retries.
-	filter := append(bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}}, within.filter()...)
+	filter := append(bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}}, within.withRetries().filter()...)
 	if err := s.runs.Aggregate(ctx, ws, filter, []bson.D{group}, &rows); err != nil {
 		return nil, err
 	}
@@ -137,17 +139,16 @@ func (s *Service) waitingDeployments(ctx context.Context, ws, queue uuid.UUID, w
 	return ids, nil
 }
 
-// firstDue returns the first due runs of a queue that has many. It reads the first runs by rank of each deployment, and more of those
-// deployments of which all may start. The deployments of the earliest runs precede the others where there are too many.
+// firstDue returns the first due runs of a queue that has many. It reads as many runs of each deployment as are among the first ones by rank,
+// at least one, and more where weights order the runs and all of a deployment's may start.
 func (s *Service) firstDue(
-	ctx context.Context, ws, queue uuid.UUID, within pollBounds, limit int64, virtual *runorder.VirtualTime, earliest []uuid.UUID,
+	ctx context.Context, ws, queue uuid.UUID, within pollBounds, limit int64, virtual *runorder.VirtualTime,
 ) ([]*orchv1.FlowRun, error) {
-	others, err := s.waitingDeployments(ctx, ws, queue, within)
+	waiting, err := s.waitingDeployments(ctx, ws, queue, within)
 	if err != nil {
 		return nil, err
 	}
-	deployments := append(earliest, slices.DeleteFunc(others, func(id uuid.UUID) bool { return slices.Contains(earliest, id) })...)
-	free, err := s.FreeSlots(ctx, ws, deployments)
+	free, err := s.FreeSlots(ctx, ws, waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -157,16 +158,32 @@ func (s *Service) firstDue(
 		}
 		return limit
 	}
-	deployments = slices.DeleteFunc(deployments, func(id uuid.UUID) bool { return startableOf(id) <= 0 })
-	deployments = virtual.Least(deployments, maxDeployments)
+	waiting = slices.DeleteFunc(waiting, func(id uuid.UUID) bool { return startableOf(id) <= 0 })
+	if len(waiting) == 0 {
+		return nil, nil
+	}
+	take, last, err := s.firstByRank(ctx, ws, queue, waiting, within, limit)
+	if err != nil {
+		return nil, err
+	}
+	weighted := func(run *orchv1.FlowRun) bool { return s.order.Waiting(run).Weight > 0 }
+	beyond := func(run *orchv1.FlowRun) bool { return run.Rank != nil && run.GetRank().AsTime().UnixMicro() > last }
+	others := slices.DeleteFunc(slices.Clone(waiting), func(id uuid.UUID) bool { return take[id] > 0 })
+	for _, id := range virtual.Least(others, maxDeployments) {
+		take[id] = 1
+	}
+	deployments := slices.Collect(maps.Keys(take))
 	due := map[uuid.UUID][]*orchv1.FlowRun{}
-	for take := 1 + 2*limit/int64(max(1, len(deployments))); ; take *= 2 {
+	var next []*orchv1.FlowRun
+	for len(deployments) > 0 {
 		first := make([][]*orchv1.FlowRun, len(deployments))
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(deploymentsAtOnce)
 		for i, id := range deployments {
+			n := min(take[id], startableOf(id))
+			take[id] = n
 			group.Go(func() (err error) {
-				first[i], err = s.firstOf(ctx, ws, queue, id, within, min(take, startableOf(id)))
+				first[i], err = s.firstOf(ctx, ws, queue, id, within, n)
 				return err
 			})
 		}
@@ -176,7 +193,11 @@ func (s *Service) firstDue(
 		for i, id := range deployments {
 			due[id] = first[i]
 		}
-		next := s.Startable(slices.Concat(slices.Collect(maps.Values(due))...), virtual, free, limit)
+		read := slices.Concat(slices.Collect(maps.Values(due))...)
+		next = s.Startable(read, virtual, free, limit)
+		if (int64(len(next)) == limit || last == math.MaxInt64) && !slices.ContainsFunc(next, beyond) && !slices.ContainsFunc(read, weighted) {
+			break
+		}
 		chosen := map[uuid.UUID]int64{}
 		for _, run := range next {
 			id, err := deploymentOf(run)
@@ -186,23 +207,56 @@ func (s *Service) firstDue(
 			chosen[id]++
 		}
 		deployments = slices.DeleteFunc(deployments, func(id uuid.UUID) bool {
-			read := int64(len(due[id]))
-			return chosen[id] < read || read < take || take >= startableOf(id)
+			n := int64(len(due[id]))
+			return chosen[id] < n || n < take[id] || take[id] >= startableOf(id)
 		})
-		if len(deployments) == 0 {
-			return next, nil
+		for _, id := range deployments {
+			take[id] = max(2*take[id], 2*limit/int64(len(take)))
 		}
 	}
+	return next, nil
+}
+
+// firstByRank returns the deployments of the first due runs by rank, each with the number of its runs among them, and the last rank of these
+// runs, which is math.MaxInt64 if there are no others. It reads keys of an index.
+func (s *Service) firstByRank(
+	ctx context.Context, ws, queue uuid.UUID, deployments []uuid.UUID, within pollBounds, limit int64,
+) (runs map[uuid.UUID]int64, last int64, err error) {
+	runs = map[uuid.UUID]int64{}
+	var keys int64
+	var failure error
+	err = store.EachRaw(ctx, s.runs, ws, byRank(queue, deployments, within.withRetries(), limit, "deployment_id", "rank"), func(raw bson.Raw) bool {
+		id := uuid.Nil
+		if value := raw.Lookup("deployment_id"); value.Type == bson.TypeBinary {
+			id, failure = store.UUID(value)
+		}
+		runs[id]++
+		keys++
+		last, _ = raw.Lookup("rank").AsInt64OK() // Runs of earlier versions have none.
+		return failure == nil
+	})
+	if keys < limit {
+		last = math.MaxInt64
+	}
+	return runs, last, errors.Join(err, failure)
 }
 
 // firstOf reads the first due runs of a deployment in a queue by rank; the zero id is that of runs without a deployment.
 func (s *Service) firstOf(ctx context.Context, ws, queue, deployment uuid.UUID, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
-	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "deployment_id", Value: store.Binary(deployment)}}
-	if deployment == uuid.Nil {
-		filter[1].Value = nil
+	return s.runs.Find(ctx, ws, byRank(queue, []uuid.UUID{deployment}, within, limit))
+}
+
+// byRank is the query of the first runs of deployments in a queue by rank; the zero id is that of runs without a deployment.
+func byRank(queue uuid.UUID, deployments []uuid.UUID, within pollBounds, limit int64, fields ...string) store.Query {
+	ids := make(bson.A, len(deployments))
+	for i, id := range deployments {
+		if id != uuid.Nil {
+			ids[i] = store.Binary(id)
+		}
 	}
-	return s.runs.Find(ctx, ws, store.Query{
-		Index: query.FlowRunsByRank, Filter: append(filter, within.filter()...), Limit: limit,
+	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "deployment_id", Value: bson.D{{Key: "$in", Value: ids}}}}
+	return store.Query{
+		Index: query.FlowRunsByRank, Filter: append(filter, within.filter()...), Limit: limit, Fields: fields,
 		Sort: bson.D{{Key: "rank", Value: 1}, {Key: "next_scheduled_start_time", Value: 1}},
-	})
+	}
 }

@@ -192,11 +192,37 @@ func (b pollBounds) filter() bson.D {
 	return filter
 }
 
+// until returns the bounds that end at a time, or earlier.
+func (b pollBounds) until(at time.Time) pollBounds {
+	if b.before == nil || b.before.After(at) {
+		b.before = &at
+	}
+	return b
+}
+
+// withRetries returns the bounds for reads of keys alone: the indexes do not have the kinds of retries.
+func (b pollBounds) withRetries() pollBounds {
+	b.inProcess = true
+	return b
+}
+
+// scheduledIn is the filter of the scheduled runs of a queue.
+func scheduledIn(queue uuid.UUID, within pollBounds) bson.D {
+	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "state.type", Value: "SCHEDULED"}}
+	return append(filter, within.filter()...)
+}
+
+// longerThan reports whether a queue has more scheduled runs than a number. It counts keys of an index, retries in their own processes
+// included.
+func (s *Service) longerThan(ctx context.Context, ws, queue uuid.UUID, within pollBounds, n int64) (bool, error) {
+	count, err := s.runs.Count(ctx, ws, store.Query{Filter: scheduledIn(queue, within.withRetries()), Limit: n + 1})
+	return count > n, err
+}
+
 // scheduled reads the scheduled runs of a queue, earliest first.
 func (s *Service) scheduled(ctx context.Context, ws, queue uuid.UUID, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
-	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "state.type", Value: "SCHEDULED"}}
 	return s.runs.Find(ctx, ws, store.Query{
-		Index: query.FlowRunsByQueue, Filter: append(filter, within.filter()...),
+		Index: query.FlowRunsByQueue, Filter: scheduledIn(queue, within),
 		Sort: bson.D{{Key: "next_scheduled_start_time", Value: 1}}, Limit: limit,
 	})
 }
