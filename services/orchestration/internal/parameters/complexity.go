@@ -1,6 +1,7 @@
 package parameters
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 )
@@ -37,7 +38,7 @@ func (c complexity) allows(value any) bool {
 	return c.visits*nodes*math.Pow(max(c.recursions, 1), depth) <= maxWork
 }
 
-// size is the number of values within a value, itself included, and how deep they are nested.
+// size is the number of values within a value, itself included, and how deep they are nested. A number beyond maxDigits has no bound.
 func size(value any) (nodes, depth float64) {
 	each := func(below any) {
 		n, d := size(below)
@@ -52,6 +53,10 @@ func size(value any) (nodes, depth float64) {
 	case []any:
 		for _, below := range value {
 			each(below)
+		}
+	case json.Number:
+		if isLarge(value) {
+			nodes = math.Inf(1)
 		}
 	}
 	return nodes, depth

@@ -35,7 +35,10 @@ func TestSchemasThatExplodeAreRefused(t *testing.T) {
 		"doubling by anchors": {
 			strings.NewReplacer(`"#/definitions/d1"`, `"#d1"`, `"d1":{`, `"d1":{"$anchor":"d1",`).Replace(bomb(60, "allOf")), `{"a":"x"}`,
 		},
-		"a reference that leads nowhere": {`{"properties":{"a":{"$ref":"#/definitions/none"}}}`, `{"a":1}`},
+		"a number of a schema with a large exponent": {`{"properties":{"a":{"minimum":1e999999}}}`, `{"a":1}`},
+		"a number of a value with a large exponent":  {`{"properties":{"a":{"minimum":1}}}`, `{"a":-1e-999999}`},
+		"a number of a value with many digits":       {`{"properties":{"a":{"minimum":1}}}`, `{"a":` + strings.Repeat("1", 1001) + `}`},
+		"a reference that leads nowhere":             {`{"properties":{"a":{"$ref":"#/definitions/none"}}}`, `{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -51,12 +51,9 @@ const location = "urn:orch:parameters"
 // CompileSchema compiles a schema. It returns a *SchemaError for an invalid schema and for external references. A
 // partial schema requires no properties at any level, for parameters that others complete.
 func CompileSchema(raw []byte, partial bool) (*Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	doc, err := document(raw)
 	if err != nil {
-		return nil, &SchemaError{err.Error()}
-	}
-	if _, depth := size(doc); depth > maxSchemaDepth || objects(doc) > maxObjects {
-		return nil, errTooComplex
+		return nil, err
 	}
 	if root, ok := doc.(map[string]any); ok {
 		if err := check(root); err != nil {
@@ -75,7 +72,7 @@ func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 			withoutRequired(root)
 		}
 	}
-	compiled, err := compile(doc)
+	compiled, err := compile(jsonschema.NewCompiler(), doc)
 	if err != nil {
 		return nil, err
 	}
@@ -86,15 +83,36 @@ func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 	return &Schema{compiled, work}, nil
 }
 
+// Compile compiles a schema as it is written. It returns a *SchemaError for an invalid schema and for external references.
+func Compile(c *jsonschema.Compiler, raw []byte) (*jsonschema.Schema, error) {
+	doc, err := document(raw)
+	if err != nil {
+		return nil, err
+	}
+	return compile(c, doc)
+}
+
+// document parses a schema within the bounds of the compiler.
+func document(raw []byte) (any, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, &SchemaError{err.Error()}
+	}
+	if nodes, depth := size(doc); nodes > maxWork || depth > maxSchemaDepth || objects(doc) > maxObjects {
+		return nil, errTooComplex
+	}
+	return doc, nil
+}
+
 // check validates a schema in its original notation.
 func check(root map[string]any) error {
-	_, err := compile(root)
+	_, err := compile(jsonschema.NewCompiler(), root)
 	return err
 }
 
-func compile(doc any) (*jsonschema.Schema, error) {
-	c := jsonschema.NewCompiler()
+func compile(c *jsonschema.Compiler, doc any) (*jsonschema.Schema, error) {
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(patternEngine())
 	if err := c.AddResource(location, doc); err != nil {
 		return nil, &SchemaError{err.Error()}
 	}
