@@ -38,7 +38,7 @@ func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
 	})
 	o.evaluator = engine.New(engine.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Tracer: deps.Tracer, Log: o.log, Wake: o.actions.Wake,
-		Account: o.accountOf, Subscriptions: o.destinations.NewMatcher(), Metrics: metrics, Bounds: engine.Bounds{
+		Account: o.accountOf, Annotate: o.eventTypes.Annotate, Subscriptions: o.destinations.NewMatcher(), Metrics: metrics, Bounds: engine.Bounds{
 			FiringsPerMinute: cfg.Automations.FiringsPerMinute, AccountFiringsPerMinute: cfg.Automations.AccountFiringsPerMinute,
 			KeysPerAutomation: cfg.Automations.KeysPerAutomation,
 		},

@@ -56,6 +56,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/destinations"
 	"github.com/orch-project/orch/services/orchestration/internal/egress"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/eventtypes"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/graph"
@@ -156,6 +157,7 @@ type Orchestration struct {
 	background  *backgroundMetrics
 	limits      *concurrency.Service
 	events      *events.Service
+	eventTypes  *eventtypes.Service
 	logs        *logs.Service
 	webhooks    *webhooks.Service
 	artifacts   *artifacts.Service
@@ -285,8 +287,18 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Store: o.store, Vocabulary: cfg.Vocabulary, Runs: o.runs, Check: o.deployments.CheckParameters, Admission: deps.Admission, Flush: flush, Registry: deps.Registry,
 	})
 	o.pools = workpools.New(pools, o.deployments)
+	o.eventTypes = eventtypes.New(eventtypes.Deps{
+		Store: o.store, Vocabulary: cfg.Vocabulary,
+		CountWith: func(ctx context.Context, ws uuid.UUID, resource string, limit int64) (int64, error) {
+			return o.events.CountWith(ctx, ws, resource, limit)
+		},
+		LastOccurred: func(ctx context.Context, ws uuid.UUID, name string) (time.Time, error) {
+			return o.events.LastOccurred(ctx, ws, name)
+		},
+	})
 	o.events = events.New(events.Deps{
-		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.record, Records: o.records, Tracer: deps.Tracer,
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.record, Records: o.records,
+		Types: o.eventTypes, Tracer: deps.Tracer,
 	})
 	o.runTimeouts = liveness.New(o.store, cfg.Vocabulary, flush)
 	o.runMonitor = liveness.NewMonitor(liveness.MonitorDeps{
@@ -418,6 +430,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterConcurrencyLimitV2ServiceServer(r, o.limits)
 	orchv1.RegisterConcurrencyLimitServiceServer(r, o.limits)
 	orchv1.RegisterEventServiceServer(r, o.events)
+	orchv1.RegisterEventTypeServiceServer(r, o.eventTypes)
 	orchv1.RegisterLogServiceServer(r, o.logs)
 	orchv1.RegisterFlowRunLogServiceServer(r, o.logs)
 	orchv1.RegisterWebhookServiceServer(r, o.webhooks)
@@ -474,6 +487,7 @@ func (o *Orchestration) Workers() []run.Worker {
 		webhooks.Reconciler{Service: o.webhooks},
 		webhooks.Recorder{Service: o.webhooks},
 		events.Persister{Service: o.events},
+		eventtypes.Recorder{Service: o.eventTypes},
 		o.evaluator,
 		o.actions,
 		o.sender,

@@ -22,7 +22,7 @@ var storedMessages = map[query.Collection]proto.Message{
 	query.Artifact: &orchv1.Artifact{}, query.Variable: &orchv1.Variable{}, query.WorkPool: &orchv1.WorkPool{}, query.WorkQueue: &orchv1.WorkQueue{},
 	query.BlockType: &orchv1.BlockType{}, query.BlockSchema: &orchv1.BlockSchema{}, query.Automation: &orchv1.Automation{},
 	query.ConcurrencyLimit: &orchv1.ConcurrencyLimitV2{}, query.Webhook: &orchv1.Webhook{}, query.RetentionPolicy: &orchv1.RetentionPolicy{},
-	query.RunTimeouts: &orchv1.RunTimeouts{}, query.Destination: &orchv1.Destination{}, query.DestinationDelivery: &orchv1.DestinationDelivery{},
+	query.RunTimeouts: &orchv1.RunTimeouts{}, query.EventType: &orchv1.EventType{}, query.Destination: &orchv1.Destination{}, query.DestinationDelivery: &orchv1.DestinationDelivery{},
 	query.Backfill: &orchv1.Backfill{},
 }
 

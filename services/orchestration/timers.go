@@ -43,6 +43,9 @@ func (t Timers) validate() error {
 // namesEvery is the interval of the passes that complete the dictionary of names after an upgrade.
 const namesEvery = time.Minute
 
+// eventTypesEvery is the interval of the passes that delete event types without events.
+const eventTypesEvery = 10 * time.Minute
+
 // task is one pass of a background task. It returns how many documents it changed.
 type task func(context.Context) (changed int, err error)
 
@@ -66,6 +69,7 @@ func (o *Orchestration) timers(every Timers) []run.Worker {
 		{"hour totals", every.HourTotals, o.hours.Pass},
 		{"names of runs", namesEvery, o.store.FillNames},
 		{"retention", every.Retention, o.retention.Pass},
+		{"event types", eventTypesEvery, o.eventTypes.Expire},
 		{"quota usage", every.QuotaUsage, o.quotas.Measure},
 		{"re-encryption", every.Reencryption, o.reencryption.Pass},
 	} {

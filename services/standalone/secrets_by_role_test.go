@@ -2,6 +2,7 @@ package standalone_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -91,6 +92,11 @@ func (h *hosted) guard() guarded {
 	require.Equal(h.t, 204, h.send("POST", root+"/hooks/"+at(open, "slug"), `{"a": "canary-row"}`).status)
 	destination := create(201, ws+"/v2/destinations/", `{"name": "canary-destination", "url": "https://example.com", "headers": {"X-Key": "canary-header"},
 		"secret": "whsec_Y2FuYXJ5LWRlc3RpbmF0aW9u"}`)
+	var eventTypes []map[string]any
+	require.Eventually(h.t, func() bool {
+		found := h.do(h.owner, "POST", ws+"/v2/event_types/filter", `{"event_types": {"name": {"any_": ["canary-row"]}}}`)
+		return json.Unmarshal([]byte(found.body), &eventTypes) == nil && len(eventTypes) == 1
+	}, time.Minute, 20*time.Millisecond)
 	none := uuid.NewString()
 	return guarded{
 		paths: map[string]string{
@@ -103,7 +109,8 @@ func (h *hosted) guard() guarded {
 			"/collections/": "aggregate-worker-metadata", "/concurrency_limits/": none, "/deployments/": deployment, "/events/": "canary-row",
 			"/flow_run_states/": none, "/flow_runs/": run, "/flows/": flow, "/saved_searches/": none, "/task_run_states/": none, "/task_runs/": none,
 			"/team_access/": none, "/ui/": none, "/user_access/": none, "/users/": at(member, "user_id"), "/v2/backfills/": none, "/v2/concurrency_limits/": none, "/v2/destinations/": at(destination, "id"),
-			"/variables/": variable, "/webhooks/": at(hook, "id"), "/work_pools/": "canary-pool", "/work_queues/": none,
+			"/v2/event_types/": at(eventTypes[0], "id"),
+			"/variables/":      variable, "/webhooks/": at(hook, "id"), "/work_pools/": "canary-pool", "/work_queues/": none,
 		},
 		secrets: []string{"canary-signing-secret", "canary-verify-token", "canary-header", "Y2FuYXJ5LWRlc3RpbmF0aW9u", at(bot, "api_key", "key"), at(member, "api_key", "key"), h.owner},
 		scoped: map[string]string{

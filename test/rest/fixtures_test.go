@@ -37,6 +37,10 @@ var pathObjects = map[string]string{
 	"resume_backfill id":           "backfill",
 	"cancel_backfill id":           "backfill",
 	"delete_backfill id":           "backfill",
+	"read_event_type id":           "event type",
+	"delete_event_type id":         "event type",
+	"pin_event_type id":            "event type",
+	"unpin_event_type id":          "event type",
 	"flow_runs id":                 "flow run",
 	"flows id":                     "flow",
 	"id_or_name":                   "limit",
@@ -96,6 +100,7 @@ func newFixtures(s *server) *fixtures {
 		"tag":             f.post("/concurrency_limits/", `{"tag": "{name}", "concurrency_limit": 5}`, "tag"),
 		"backfill": f.post("/v2/backfills/",
 			`{"deployment_id": "{deployment}", "schedule_id": "{schedule}", "start_time": "2026-01-01T00:00:00Z", "end_time": "2026-01-02T00:00:00Z"}`, "id"),
+		"event type":  f.eventType,
 		"destination": f.post("/v2/destinations/", `{"name": "{name}", "url": "https://example.com"}`, "id"),
 		"webhook":     f.post("/webhooks/", `{"name": "{name}", "template": "{}"}`, "id"),
 		"automation": f.post("/automations/", `{"name": "{name}", "actions": [{"type": "do-nothing"}],
@@ -120,6 +125,16 @@ func newFixtures(s *server) *fixtures {
 	}
 	f.create["delivery"] = f.delivery
 	return f
+}
+
+// eventType sends an event, and returns the id of the event type that the event begins.
+func (f *fixtures) eventType() string {
+	f.t.Helper()
+	name := f.expand("{name}")
+	sent := f.s.send("POST", "/events", `[{"event": "`+name+`", "occurred": "2026-01-01T00:00:00Z", "id": "`+uuid.NewString()+`",
+		"resource": {"orch.resource.id": "thing"}}]`, nil)
+	require.Equal(f.t, http.StatusNoContent, sent.status, "%s", sent.body)
+	return f.s.eventType(f.t, name)
 }
 
 // delivery posts to the webhook, and returns the entry of the delivery log.

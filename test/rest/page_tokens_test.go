@@ -195,7 +195,7 @@ func fillLists(f *fixtures) {
 	puts := map[string]bool{"/saved_searches/": true, "/team_access/": true}
 	for range 5 {
 		for _, name := range []string{
-			"flow", "flow run", "task run", "deployment", "artifact", "variable", "limit", "tag", "webhook", "automation", "destination", "backfill", "block type",
+			"flow", "flow run", "task run", "deployment", "artifact", "variable", "limit", "tag", "webhook", "automation", "event type", "destination", "backfill", "block type",
 			"work pool", "queue name", "service account", "team", "workspace",
 		} {
 			f.create[name]()

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	s.walkRetention()
 	s.walkRunTimeouts()
 	s.walkDestinations()
+	s.walkEventTypes()
 	s.walkFlows()
 	s.walkFlowRuns()
 	s.walkTaskRuns()
@@ -36,7 +38,7 @@ func TestWalkOverTheRoutes(t *testing.T) {
 	s.walkTagLimits()
 	s.walkInterface()
 	require.Empty(t, s.unvisited("Root", "Admin", "Flows", "Flow Runs", "Flow Run States", "Task Runs", "Task Run States",
-		"Deployments", "Backfills", "Artifacts", "Variables", "SavedSearches", "Concurrency Limits", "Concurrency Limits V2", "Destinations", "UI"))
+		"Deployments", "Backfills", "Artifacts", "Variables", "SavedSearches", "Concurrency Limits", "Concurrency Limits V2", "Destinations", "Event types", "UI"))
 }
 
 func (s *server) walkRoot() {
@@ -118,6 +120,37 @@ func (s *server) walkDestinations() {
 	require.EqualValues(t, 0, s.visit(200, "POST /v2/destinations/{id}/deliveries/resend", "", id).at("resent"))
 	s.visit(204, "DELETE /v2/destinations/{id}", "", id)
 	s.visit(404, "GET /v2/destinations/{id}", "", id)
+}
+
+// walkEventTypes sends an event, and reads and deletes its event type.
+func (s *server) walkEventTypes() {
+	t := s.t
+	s.visit(204, "POST /events", `[{"event": "order.paid", "occurred": "2026-01-02T03:04:05Z", "id": "`+uuid.NewString()+`",
+		"resource": {"orch.resource.id": "order.1"}, "payload": {"total": 1.5}}]`)
+	id := s.eventType(t, "order.paid")
+	require.Equal(t, "order.paid", s.visit(200, "GET /v2/event_types/{id}", "", id).text("name"))
+	require.EqualValues(t, 1, s.visit(200, "POST /v2/event_types/count", `{"event_types": {"name": {"any_": ["order.paid"]}}}`).at(""))
+	s.visit(422, "POST /v2/event_types/filter", `{"event_types": {"title": {}}}`)
+	require.Equal(t, "3.0.0", s.visit(200, "GET /v2/event_types/asyncapi", "").text("asyncapi"))
+	pinned := s.visit(200, "PUT /v2/event_types/{id}/pin", `{"schema": {"required": ["id"]}}`, id)
+	require.Equal(t, []any{"id"}, pinned.at("pinned_schema.required"))
+	require.EqualValues(t, 0, pinned.at("violations"))
+	s.visit(422, "PUT /v2/event_types/{id}/pin", `{"schema": {"type": "date"}}`, id)
+	s.visit(204, "DELETE /v2/event_types/{id}/pin", "", id)
+	s.visit(204, "DELETE /v2/event_types/{id}", "", id)
+	s.visit(404, "GET /v2/event_types/{id}", "", id)
+	s.visit(404, "DELETE /v2/event_types/{id}", "", id)
+}
+
+// eventType returns the id of an event type whose event was sent.
+func (s *server) eventType(t *testing.T, name string) string {
+	t.Helper()
+	var found answer
+	require.Eventually(t, func() bool {
+		found = s.visit(200, "POST /v2/event_types/filter", `{"event_types": {"name": {"any_": ["`+name+`"]}}}`)
+		return strings.HasPrefix(string(found.body), "[{")
+	}, time.Minute, 20*time.Millisecond)
+	return found.text("0.id")
 }
 
 func (s *server) flow(name string) string {

@@ -629,6 +629,8 @@ func Of(fullName string) string {
 		return "Delete an asset. Returns 404 for an unknown key. A later event of the asset creates it again."
 	case "orch.v1.AssetService.ReadAssets":
 		return "Filter assets. Returns the first assets that match, by key, and the number of all matches."
+	case "orch.v1.AsyncAPIDocument":
+		return "AsyncAPIDocument is a JSON object by the AsyncAPI specification, version 3.0."
 	case "orch.v1.Automation":
 		return "Automation runs actions when its trigger fires."
 	case "orch.v1.Automation.actions":
@@ -1967,6 +1969,8 @@ func Of(fullName string) string {
 		return "UUID of the schedule."
 	case "orch.v1.DeleteDestinationRequest.id":
 		return "UUID of the destination."
+	case "orch.v1.DeleteEventTypeRequest.id":
+		return "UUID of the event type."
 	case "orch.v1.DeleteFlowRequest.id":
 		return "UUID of the flow."
 	case "orch.v1.DeleteFlowRun":
@@ -3065,6 +3069,80 @@ func Of(fullName string) string {
 		return "Number of events that fires the trigger, or that prevents it when Proactive; default 1."
 	case "orch.v1.EventTrigger.within":
 		return "Time window for the threshold as an ISO 8601 duration; default PT0S, at least 10 s when Proactive."
+	case "orch.v1.EventType":
+		return "EventType is a name of events with a schema of their payloads."
+	case "orch.v1.EventType.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.EventType.expires":
+		return "Time at which the event type is deleted unless an event comes, in microseconds."
+	case "orch.v1.EventType.first_seen":
+		return "Time at which the server received the first event since the event type is known, in UTC."
+	case "orch.v1.EventType.id":
+		return "UUID of the event type."
+	case "orch.v1.EventType.last_seen":
+		return "Time at which the last event occurred, in UTC; without stored events an hour may be missing."
+	case "orch.v1.EventType.name":
+		return "Name of the events, unique in the workspace."
+	case "orch.v1.EventType.pinned":
+		return "Time at which the schema was pinned, in UTC; null for none."
+	case "orch.v1.EventType.pinned_bytes":
+		return "Memory of the compiled pinned schema, in bytes; null for none."
+	case "orch.v1.EventType.pinned_schema":
+		return "JSON Schema that events of the name are checked against; null for none."
+	case "orch.v1.EventType.schema":
+		return "JSON Schema, draft 2020-12, that all sampled payloads satisfy; null before the first sample."
+	case "orch.v1.EventType.updated":
+		return "Time of the last change of the schema, in UTC."
+	case "orch.v1.EventType.violations":
+		return "Number of stored events that violate a pinned schema; 10,000 means that many or more."
+	case "orch.v1.EventTypeCountQuery":
+		return "EventTypeCountQuery selects the event types to count."
+	case "orch.v1.EventTypeCountQuery.event_types":
+		return "Filter on the event types themselves; absent selects all."
+	case "orch.v1.EventTypeFilter":
+		return "EventTypeFilter selects event types; absent criteria match everything."
+	case "orch.v1.EventTypeFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.EventTypeFilter.name":
+		return "Selects by name."
+	case "orch.v1.EventTypeFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.EventTypeList":
+		return "EventTypeList is a JSON array of event types."
+	case "orch.v1.EventTypePin":
+		return "EventTypePin holds the schema to pin."
+	case "orch.v1.EventTypePin.schema":
+		return "JSON Schema for payloads, at most 64 KiB; null pins the inferred schema."
+	case "orch.v1.EventTypeQuery":
+		return "EventTypeQuery selects, orders and paginates event types."
+	case "orch.v1.EventTypeQuery.event_types":
+		return "Filter on the event types themselves; absent selects all."
+	case "orch.v1.EventTypeQuery.limit":
+		return "Maximum number of event types, 0 to 200; default 200."
+	case "orch.v1.EventTypeQuery.offset":
+		return "Number of event types to skip, 0 or more; default 0."
+	case "orch.v1.EventTypeQuery.page_token":
+		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
+	case "orch.v1.EventTypeQuery.sort":
+		return "Order of the event types; default NAME_ASC."
+	case "orch.v1.EventTypeService":
+		return "Event types are the names of the events of a workspace, each with a JSON Schema that payloads of these events led to."
+	case "orch.v1.EventTypeService.CountEventTypes":
+		return "Count event types. Returns the number of event types that match."
+	case "orch.v1.EventTypeService.DeleteEventType":
+		return "Delete an event type. Its events stay; a later event of the name begins another one."
+	case "orch.v1.EventTypeService.PinEventType":
+		return "Pin a schema. Events of the name that violate it are marked, and never refused; null pins the inferred schema."
+	case "orch.v1.EventTypeService.ReadAsyncAPI":
+		return "Describe events in AsyncAPI. Returns an AsyncAPI 3.0 document of the events that the websocket /events/out sends, with their schemas."
+	case "orch.v1.EventTypeService.ReadEventType":
+		return "Read an event type. Returns the event type with this UUID, or 404."
+	case "orch.v1.EventTypeService.ReadEventTypes":
+		return "Filter event types. Returns a page of the event types that match."
+	case "orch.v1.EventTypeService.UnpinEventType":
+		return "Unpin the schema. Events are not checked any more; marks of earlier events stay."
+	case "orch.v1.EventTypeSort":
+		return "EventTypeSort is the order of event types."
 	case "orch.v1.ExistsFilter":
 		return "ExistsFilter selects by presence."
 	case "orch.v1.ExistsFilter.exists_":
@@ -4305,6 +4383,8 @@ func Of(fullName string) string {
 		return "selected uses work_queue_id; inferred takes the queue from the triggering event; default selected."
 	case "orch.v1.PauseWorkQueue.work_queue_id":
 		return "UUID of the work queue; null when inferred."
+	case "orch.v1.PinEventTypeRequest.id":
+		return "UUID of the event type."
 	case "orch.v1.Posture":
 		return "Posture states whether a trigger fires on the presence or the absence of events."
 	case "orch.v1.PrefixNameFilter":
@@ -4385,6 +4465,8 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.ReadArtifactRequest.id":
 		return "UUID of the artifact."
+	case "orch.v1.ReadAsyncAPIRequest.prefix":
+		return "Prefix of the names of events; absent describes all."
 	case "orch.v1.ReadAutomationDeliveriesRequest.id":
 		return "UUID of the automation."
 	case "orch.v1.ReadAutomationDeliveryRequest.delivery_id":
@@ -4459,6 +4541,8 @@ func Of(fullName string) string {
 		return "UUID of the destination."
 	case "orch.v1.ReadDestinationRequest.id":
 		return "UUID of the destination."
+	case "orch.v1.ReadEventTypeRequest.id":
+		return "UUID of the event type."
 	case "orch.v1.ReadEventsPageRequest.page_token":
 		return "Token from the query of next_page."
 	case "orch.v1.ReadFlowByNameRequest.name":
@@ -6081,6 +6165,8 @@ func Of(fullName string) string {
 		return "Count task runs per state type. Returns a count for each state type, including zeros."
 	case "orch.v1.UiTaskRunService.ReadTaskRunWithFlowRunName":
 		return "Read a task run with its flow run's name. Returns 404 when the task run does not exist."
+	case "orch.v1.UnpinEventTypeRequest.id":
+		return "UUID of the event type."
 	case "orch.v1.UpdateAccountMembershipRequest.account_id":
 		return "UUID of the account."
 	case "orch.v1.UpdateAccountMembershipRequest.id":

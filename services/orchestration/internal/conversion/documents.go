@@ -25,7 +25,7 @@ var messages = map[query.Collection]proto.Message{
 	query.TaskRunCache: &orchv1.TaskRunCacheEntry{}, query.TaskWorker: &orchv1.TaskWorker{}, query.Deployment: &orchv1.Deployment{}, query.Backfill: &orchv1.Backfill{},
 	query.WorkPool: &orchv1.WorkPool{}, query.WorkQueue: &orchv1.WorkQueue{}, query.Worker: &orchv1.Worker{},
 	query.Webhook: &orchv1.Webhook{}, query.WebhookDelivery: &orchv1.WebhookDelivery{}, query.WebhookWatch: &orchv1.WebhookWatch{},
-	query.Event: &orchv1.ReceivedEvent{}, query.Log: &orchv1.Log{}, query.Artifact: &orchv1.Artifact{},
+	query.Event: &orchv1.ReceivedEvent{}, query.EventType: &orchv1.EventType{}, query.Log: &orchv1.Log{}, query.Artifact: &orchv1.Artifact{},
 	query.ArtifactLatest: &orchv1.ArtifactCollection{}, query.Variable: &orchv1.Variable{}, query.SavedSearch: &orchv1.SavedSearch{},
 	query.Asset: &orchv1.Asset{}, query.BlockType: &orchv1.BlockType{}, query.BlockSchema: &orchv1.BlockSchema{},
 	query.BlockDocument: &orchv1.BlockDocument{}, query.Automation: &orchv1.Automation{}, query.AutomationBucket: &orchv1.AutomationBucket{},

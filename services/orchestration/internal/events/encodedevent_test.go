@@ -126,7 +126,7 @@ func FuzzEncodedEvents(f *testing.F) {
 // TestEventsWithoutRecorderHaveNoMessage: a batch has messages of those events alone that something records.
 func TestEventsWithoutRecorderHaveNoMessage(t *testing.T) {
 	t.Parallel()
-	s := &Service{vocab: vocabulary.Orch, records: func(name string) bool { return name == "recorded" }}
+	s := &Service{vocab: vocabulary.Orch, types: noTypes{}, records: func(name string) bool { return name == "recorded" }}
 	p := newPersistence(s)
 	for _, name := range []string{"recorded", "other"} {
 		e := &orchv1.ReceivedEvent{
@@ -147,7 +147,7 @@ func TestEventsWithoutRecorderHaveNoMessage(t *testing.T) {
 }
 
 func BenchmarkDocument(b *testing.B) {
-	s := &Service{vocab: vocabulary.Orch, records: func(string) bool { return false }}
+	s := &Service{vocab: vocabulary.Orch, types: noTypes{}, records: func(string) bool { return false }}
 	e := &orchv1.ReceivedEvent{
 		Id: uuid.NewString(), Event: "github.push", Occurred: timestamppb.Now(), Received: timestamppb.Now(),
 		Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": "github.repository.a/b", "orch.resource.name": "b"}},

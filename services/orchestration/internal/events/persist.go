@@ -62,6 +62,9 @@ func (p *persistence) persist(ctx context.Context, batch []broker.Event) error {
 
 func (p *persistence) store(ctx context.Context, batch []broker.Event) error {
 	s := p.service
+	if err := s.types.Prepare(ctx, batch); err != nil {
+		return err
+	}
 	// Sort by id: most ids ascend with time, and a store inserts ascending keys most cheaply.
 	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	p.docs.reset()
@@ -105,12 +108,14 @@ type persisted struct {
 func (p *persistence) document(e *broker.Event) (bson.Raw, *orchv1.ReceivedEvent, error) {
 	s := p.service
 	if !s.records(e.Type) && p.encoded.read(e, s.vocab.ResourceID()) {
+		s.types.Observe(e.Workspace, e.Type, p.encoded.payload, p.encoded.received)
 		return p.docs.addEncoded(s, &p.encoded, e), nil, nil
 	}
 	event, ws, err := wire.FromBroker(*e)
 	if err != nil {
 		return nil, nil, err
 	}
+	s.types.Observe(ws, event.GetEvent(), event.GetPayload(), event.GetReceived().AsTime())
 	doc, err := p.docs.add(s, ws, event)
 	return doc, event, err
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/broker"
@@ -35,6 +36,7 @@ type Service struct {
 	retention time.Duration
 	record    func(context.Context, []Received) error
 	records   func(name string) bool
+	types     Types
 	tracer    *tracing.Tracer
 	totals    totalBounds
 }
@@ -51,12 +53,32 @@ type Deps struct {
 	Record func(ctx context.Context, batch []Received) error
 	// Records reports whether Record handles events with a name. The others are stored without a message; nil means none.
 	Records func(name string) bool
+	// Types observes the events before they are stored; nil observes none.
+	Types Types
 	// Tracer continues the traces of events; nil is off.
 	Tracer *tracing.Tracer
 }
 
+// Types observes the names and payloads of events.
+type Types interface {
+	// Prepare precedes the observation of a batch, and may replace the data of events. The error is an outage; the batch is then redelivered.
+	Prepare(ctx context.Context, batch []broker.Event) error
+	// Observe observes an event of the batch. The payload is valid until it returns.
+	Observe(ws uuid.UUID, name string, payload []byte, received time.Time)
+}
+
+// noTypes is for a service without types.
+type noTypes struct{}
+
+func (noTypes) Prepare(context.Context, []broker.Event) error { return nil }
+
+func (noTypes) Observe(uuid.UUID, string, []byte, time.Time) {}
+
 // New returns the service.
 func New(d Deps) *Service {
+	if d.Types == nil {
+		d.Types = noTypes{}
+	}
 	if d.Record == nil {
 		d.Record = func(context.Context, []Received) error { return nil }
 	}
@@ -70,6 +92,7 @@ func New(d Deps) *Service {
 		retention: d.Retention,
 		record:    d.Record,
 		records:   d.Records,
+		types:     d.Types,
 		tracer:    d.Tracer,
 		totals:    totalBounds{indexed: 100_000, tested: 10_000, read: 100_000},
 	}

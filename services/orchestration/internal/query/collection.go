@@ -35,8 +35,10 @@ const (
 	// WebhookWatch stores what the watcher of failures counted of each webhook.
 	WebhookWatch Collection = "webhook_watch"
 	Event        Collection = "event"
-	Log          Collection = "log"
-	Artifact     Collection = "artifact"
+	// EventType stores the names of events with their schemas.
+	EventType Collection = "event_type"
+	Log       Collection = "log"
+	Artifact  Collection = "artifact"
 	// ArtifactLatest stores the latest artifact of each key.
 	ArtifactLatest Collection = "artifact_latest"
 	Variable       Collection = "variable"
@@ -100,8 +102,8 @@ var queryFields = map[string]Collection{
 	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook, "deliveries": WebhookDelivery,
 	"artifacts": Artifact, "variables": Variable, "logs": Log,
 	"block_types": BlockType, "block_schemas": BlockSchema, "block_documents": BlockDocument,
-	"automations":  Automation,
-	"destinations": Destination, "destination_deliveries": DestinationDelivery,
+	"automations": Automation,
+	"event_types": EventType, "destinations": Destination, "destination_deliveries": DestinationDelivery,
 }
 
 // FieldCollection returns the collection that a field of a query message filters. Artifact keys are filtered by their

@@ -47,6 +47,7 @@ var listed = []struct {
 		in: WebhookDelivery, filter: &orchv1.WebhookDeliveryFilter{}, sort: orchv1.WebhookDeliverySort(0),
 		within: bson.D{{Key: "webhook_id", Value: binary(numbered(1))}},
 	},
+	{in: EventType, filter: &orchv1.EventTypeFilter{}, sort: orchv1.EventTypeSort(0)},
 	{in: Destination, filter: &orchv1.DestinationFilter{}, sort: orchv1.DestinationSort(0)},
 	{
 		in: DestinationDelivery, filter: &orchv1.DestinationDeliveryFilter{}, sort: orchv1.DestinationDeliverySort(0),

@@ -186,6 +186,8 @@ func indexes() []Index {
 		{Collection: Event, Keys: EventsByResource, For: "resource.id, resource.id_prefix"},
 		{Collection: Event, Keys: EventsByAnyResource, For: "related.id, any_resource.id"},
 		{Collection: Event, Keys: keys("expire_at"), TTL: true, For: "retention"},
+		{Collection: EventType, Keys: scoped("name"), Unique: true, For: "one event type per name; NAME_*; name.any_"},
+		{Collection: EventType, Keys: keys("expires"), Sparse: true, For: "event types without events for long, of all workspaces"},
 
 		{Collection: DeadLetter, Keys: keys("expire_at"), Sparse: true, TTL: true, For: "retention"},
 

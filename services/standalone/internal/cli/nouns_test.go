@@ -51,6 +51,7 @@ var nouns = map[string]struct{ command, reason string }{
 	"v2/backfills":          {"backfill", ""},
 	"v2/concurrency_limits": {"limit", ""},
 	"v2/destinations":       {"destination", ""},
+	"v2/event_types":        {"event-type", ""},
 	"variables":             {"variable", ""},
 	"version":               {"status", ""},
 	"webhooks":              {"webhook", ""},

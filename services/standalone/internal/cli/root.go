@@ -18,7 +18,7 @@ func New(version string) *cobra.Command {
 	}
 	addGroup(root, "work", "Work:", flowCommand(version), deploymentCommand(version), scheduleCommand(version), backfillCommand(version), flowRunCommand(version),
 		taskRunCommand(version), workPoolCommand(version), workQueueCommand(version), workerCommand(version), limitCommand(version))
-	addGroup(root, "signals", "Webhooks, events and automations:", webhookCommand(version), listenCommand(version), destinationCommand(version), eventCommand(version), automationCommand(version),
+	addGroup(root, "signals", "Webhooks, events and automations:", webhookCommand(version), listenCommand(version), destinationCommand(version), eventCommand(version), eventTypeCommand(version), automationCommand(version),
 		templateCommand())
 	addGroup(root, "data", "Data:", artifactCommand(version), variableCommand(version), blockCommand(version))
 	addGroup(root, "access", "Access:", loginCommand(version), logoutCommand(), whoamiCommand(version), profileCommand(), workspaceCommand(version),

@@ -47,6 +47,8 @@ type Deps struct {
 	// Account returns the account of a workspace.
 	Account func(ctx context.Context, ws uuid.UUID) (uuid.UUID, error)
 	Bounds  Bounds
+	// Annotate adds to events of a batch what the server knows of them, before they are evaluated; nil adds nothing. The error is an outage.
+	Annotate func(ctx context.Context, batch []broker.Event) error
 	// Subscriptions receive all events; nil receives none.
 	Subscriptions Subscriptions
 	// Metrics may be nil.
@@ -137,6 +139,9 @@ func New(deps Deps) *Engine {
 	}
 	if deps.Subscriptions == nil {
 		deps.Subscriptions = noSubscriptions{}
+	}
+	if deps.Annotate == nil {
+		deps.Annotate = func(context.Context, []broker.Event) error { return nil }
 	}
 	return &Engine{
 		Deps:           deps,

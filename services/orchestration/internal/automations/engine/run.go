@@ -196,6 +196,9 @@ func (e *Engine) consume(ctx context.Context) {
 
 // handle evaluates a turn of each workspace of a batch, side by side, and defers the rest.
 func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
+	if err := e.Annotate(ctx, batch); err != nil {
+		return err
+	}
 	var mu sync.Mutex
 	rejected := &broker.Rejected{}
 	pass := e.Store.Pass(ctx, "evaluate events of a workspace")
