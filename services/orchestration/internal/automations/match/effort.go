@@ -7,7 +7,7 @@ import (
 )
 
 // MaxEffort bounds the comparisons of one event with all filters of an index. Its unit is a byte of a text or pattern that is compared, of
-// which a processor compares about 500 million in a second.
+// which a processor compares about 500 million in a second, and more unless patterns are hostile (BenchmarkEffort).
 const MaxEffort = 128 << 20
 
 // specialEffort is the effort of one character of a text beside one of a segment with "?" or sets.

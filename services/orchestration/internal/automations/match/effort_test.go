@@ -51,3 +51,33 @@ func TestComparisonsOfAnEventAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkEffort compares events that nearly fit, and reports the effort of a second in bytes.
+func BenchmarkEffort(b *testing.B) {
+	for name, test := range map[string]struct {
+		filters       int
+		pattern, text string
+	}{
+		"literal":          {100, "*ax*", strings.Repeat("a", 1<<20)},
+		"repeated literal": {100, "*" + strings.Repeat("a", 1000) + "x*", strings.Repeat("a", 1<<20)},
+		"many segments":    {100, strings.Repeat("*a", 1000) + "x*", strings.Repeat("a", 1<<20)},
+		"questions":        {1, "*" + strings.Repeat("?", 20) + "x*", strings.Repeat("a", 1<<20)},
+		"sets":             {1, "*" + strings.Repeat("[ab]", 5) + "x*", strings.Repeat("a", 1<<20)},
+		"large sets":       {1, "*[" + strings.Repeat("bc", 500) + "]x*", strings.Repeat("a", 1<<15)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			index := match.NewIndex[int]()
+			for i := range test.filters {
+				index.Add(match.NewFilter(&orchv1.EventTrigger{Match: labels(map[string]string{"text": test.pattern})}), i)
+			}
+			e := &orchv1.ReceivedEvent{Event: "e", Resource: &orchv1.Resource{Labels: map[string]string{"text": test.text}}}
+			for b.Loop() {
+				_, effort, err := index.Takers(e)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(int64(effort))
+			}
+		})
+	}
+}
