@@ -35,6 +35,7 @@ func consoleCases() []pageCase {
 	}}
 	replayAway[orchv1.WebhookService_ReplayDeliveries_FullMethodName] = rpc.Detail(503, "The broker is away.")
 	const event = "/events/event/2030-01-31/" + someID
+	const eventType = "/events/types/type/" + someID
 	return []pageCase{
 		{name: "webhooks", path: "/webhooks", answers: console()},
 		{name: "webhooks-none", path: "/webhooks", answers: answers{orchv1.WebhookService_ReadWebhooks_FullMethodName: &orchv1.WebhookList{}}},
@@ -87,6 +88,11 @@ func consoleCases() []pageCase {
 		{name: "event-payload", path: event + "/payload", answers: console()},
 		{name: "event-unknown", path: event, status: 404, answers: answers{orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{}}},
 		{name: "event-bad-day", path: "/events/event/yesterday/" + someID, status: 400},
+		{name: "event-types", path: "/events/types?q=github", answers: console()},
+		{name: "event-type", path: eventType, answers: console()},
+		{name: "event-type-pin-bad", path: eventType, status: 422, answers: console(), form: url.Values{"action": {"event-type-pin"}, "schema": {"{" + hostile}}},
+		{name: "event-type-delete", path: eventType, answers: console(), form: url.Values{"action": {"event-type-delete"}}},
+		{name: "event-type-unknown", path: eventType, status: 404},
 		{name: "automate", path: "/events/automate?event=github.push&resource=github", answers: console()},
 		{name: "automate-bad", path: "/events/automate", status: 422, form: url.Values{"action": {"automate"}, "json": {"[" + hostile}}},
 		{name: "trace", path: "/trace/delivery/" + someID, answers: console()},
@@ -159,6 +165,8 @@ func console() answers {
 		orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{
 			Events: []*orchv1.ReceivedEvent{pushed()}, Total: 12_345, NextPage: proto.String("http://orch.test/api/events/filter/next?page-token=abc"),
 		},
+		orchv1.EventTypeService_ReadEventTypes_FullMethodName: &orchv1.EventTypeList{EventTypes: []*orchv1.EventType{pushType()}},
+		orchv1.EventTypeService_ReadEventType_FullMethodName:  pushType(),
 		orchv1.EventService_CountEvents_FullMethodName: &orchv1.EventCountList{Counts: []*orchv1.EventCount{
 			{Value: "github.push", Label: "github.push " + hostile, Count: 42, StartTime: at(time.Hour), EndTime: at(0)},
 		}},
@@ -181,6 +189,15 @@ func console() answers {
 	return all
 }
 
+// pushType is an event type with a pinned schema.
+func pushType() *orchv1.EventType {
+	return &orchv1.EventType{
+		Id: someID, Created: at(48 * time.Hour), Updated: at(24 * time.Hour), Name: "github.push " + hostile, FirstSeen: at(48 * time.Hour), LastSeen: at(0),
+		Schema: []byte(`{"type": "object", "properties": {"note": {"type": "string"}}}`), Pinned: at(time.Hour),
+		PinnedSchema: []byte(`{"description": "</script>", "required": ["note"]}`), Violations: 3,
+	}
+}
+
 // pushed is the event of an action whose run and triggering event a trace follows.
 func pushed() *orchv1.ReceivedEvent {
 	related := func(id, role string) *orchv1.RelatedResource {
@@ -192,6 +209,10 @@ func pushed() *orchv1.ReceivedEvent {
 		Related: []*orchv1.RelatedResource{
 			related("orch.event."+someID, "triggering-event"), related("orch.flow-run."+someID, "flow-run"),
 			related("orch-cloud.webhook."+someID, "webhook"), related("weather."+hostile, "x"),
+			{Labels: map[string]string{
+				"orch.resource.id": "orch.event-type." + someID, "orch.resource.role": "violated-schema", "orch.schema.path": "/" + hostile,
+				"orch.schema.reason": "is of type string instead of " + hostile,
+			}},
 		},
 		Payload: []byte(`{"action_index": 0, "action_type": "run-deployment", "note": "</script>"}`), Follows: proto.String(someID),
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
+	"github.com/orch-project/orch/services/gateway/internal/web/markup"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
@@ -17,6 +18,9 @@ type automateView struct {
 	// Hint explains the text of a new automation.
 	Hint, JSON, Path, Back string
 	Problems               []string
+	// Types lead to the form for the events of one name. Sample is the last event of the name that was chosen.
+	Types  []tab
+	Sample markup.Markup
 }
 
 // view shows the form, with what the server refused.
@@ -36,6 +40,7 @@ func automatePage() page.Page {
 		Pattern: "/events/automate",
 		Section: "/events",
 		Needs:   []string{orchv1.AutomationService_CreateAutomation_FullMethodName},
+		Uses:    []string{readEventTypes, orchv1.EventService_ReadEvents_FullMethodName},
 		Show: func(r *page.Request) (page.View, error) {
 			names, resources := r.Texts("event"), r.Texts("resource")
 			if err := r.Err(); err != nil {
@@ -77,11 +82,34 @@ func draftAutomation(r *page.Request, names, resources []string) apicall.JSON {
 }
 
 func automateForm(r *page.Request, text string, err error) page.View {
-	return automateView{
+	v := automateView{
 		Title: "New automation", Action: "automate", Button: "Create the automation", JSON: text, Path: r.Path(), Back: r.To("events"),
 		Hint: `It fires on the events that you came from. Replace the action do-nothing, for example by {"type": "run-deployment", "source": "selected", "deployment_id": "…"}.`,
-	}.view(err)
+	}
+	v.Types, v.Sample = examples(r, r.Texts("event"))
+	return v.view(err)
 }
+
+// examples returns links to the form for each event type, and the last event of the first name.
+func examples(r *page.Request, names []string) (types []tab, sample markup.Markup) {
+	if r.May(readEventTypes) {
+		list := apicall.New[*orchv1.EventTypeList](readEventTypes, apicall.Input{Body: apicall.JSON{"limit": maxExamples}})
+		_ = r.Call(list) // The form serves without them.
+		for _, t := range list.Result().GetEventTypes() {
+			types = append(types, tab{Title: show.Line(t.GetName(), 60), Path: automateLink(r, []string{t.GetName()}, nil)})
+		}
+	}
+	if len(names) > 0 && r.May(orchv1.EventService_ReadEvents_FullMethodName) {
+		last := lastEvents(apicall.JSON{"event": prefixes("name", "prefix", names[:1])}, 1)
+		if err := r.Call(last); err == nil {
+			sample = sampleOf(last)
+		}
+	}
+	return types, sample
+}
+
+// maxExamples bounds the event types of the form.
+const maxExamples = 100
 
 func createAutomation(r *page.Request) (page.View, error) {
 	text := newlines(r.Form.Get("json"))

@@ -26,6 +26,8 @@ type eventsView struct {
 	Hidden   []hiddenField
 	Filtered bool
 	Automate string
+	// Types is the address of the event types, empty for readers who may not see them.
+	Types    string
 	Problems []string
 }
 
@@ -80,6 +82,9 @@ func showEvents(r *page.Request) (page.View, error) {
 	}
 	if f.any() && r.May(orchv1.AutomationService_CreateAutomation_FullMethodName) {
 		v.Automate = automateLink(r, f.Names, f.Resources)
+	}
+	if r.May(readEventTypes) {
+		v.Types = r.To("events", "types")
 	}
 	for _, e := range list.Result().GetEvents() {
 		v.Rows = append(v.Rows, newEventRow(r, e))

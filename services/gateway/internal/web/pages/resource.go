@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -14,7 +15,7 @@ import (
 var resourcePages = map[string][]string{
 	"flow-run": {"runs", "flow-run"}, "task-run": {"runs", "task-run"}, "flow": {"flows", "flow"},
 	"deployment": {"deployments", "deployment"}, "event": {"trace", "event"}, "webhook": {"webhooks", "webhook"},
-	"automation": {"automations", "automation"}, "destination": {"destinations", "destination"},
+	"automation": {"automations", "automation"}, "event-type": {"events", "types", "type"}, "destination": {"destinations", "destination"},
 }
 
 // resourceLink returns the address of a resource's page, empty without one.
@@ -32,7 +33,7 @@ func resourceLink(r *page.Request, id string) string {
 	if !ok || err != nil {
 		return ""
 	}
-	return r.To(segments[0], segments[1], parsed.String())
+	return r.To(append(slices.Clone(segments), parsed.String())...)
 }
 
 // resourceMarkup shows a resource by its name and id, with a link if it has a page.
