@@ -8,8 +8,8 @@ import (
 // kinds are the parts that follow the prefix in names of the server and of its clients: kinds of resources and events, and
 // labels. A name with another part is a user's own, whatever its prefix.
 var kinds = set(`account account-membership api-key artifact artifact-collection asset automation backfill block block-document block-schema
-	block-type concurrency-limit deployment event flow flow-run lateness log name orchestration posture priority
-	request resource retention-policy run-count runner saved-search service-account state-message state-name state-timestamp
+	block-type concurrency-limit deployment destination event event-type flow flow-run lateness log name orchestration posture priority
+	request resource retention-policy run-count runner saved-search schema service-account state-message state-name state-timestamp
 	state-type tag task-run team team-membership trigger-type user variable version webhook weight work-pool work-queue worker
 	worker-type workspace workspace-access workspace-role`)
 

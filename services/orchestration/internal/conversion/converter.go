@@ -110,6 +110,9 @@ func (c *Converter) Convert(ctx context.Context) error {
 	if err := c.db.Collection(hourtotals.CollectionName).Drop(ctx); err != nil {
 		return fmt.Errorf("drop the hour totals: %w", err)
 	}
+	if err := c.removeEventTypes(ctx); err != nil {
+		return fmt.Errorf("remove event types: %w", err)
+	}
 	for _, collection := range collections() {
 		if slices.Contains(c.state.Done, string(collection)) {
 			continue
@@ -132,6 +135,38 @@ func (c *Converter) Convert(ctx context.Context) error {
 		return err
 	}
 	return c.store.RemoveConversion(ctx)
+}
+
+// removeEventTypes removes the event types of names of the server. A server gathers them again; those of both vocabularies may have had events,
+// and names are unique.
+func (c *Converter) removeEventTypes(ctx context.Context) (err error) {
+	types := c.db.Collection(string(query.EventType))
+	cursor, err := types.Find(ctx, bson.D{}, options.Find().SetProjection(bson.D{{Key: "name", Value: 1}}))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cursor.Close(context.WithoutCancel(ctx))) }()
+	var ids bson.A
+	remove := func() error {
+		if len(ids) == 0 {
+			return nil
+		}
+		_, err := types.DeleteMany(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
+		ids = nil
+		return err
+	}
+	for cursor.Next(ctx) {
+		name, _ := cursor.Current.Lookup("name").StringValueOK()
+		if _, ok := vocabulary.Owner(name); !ok {
+			continue
+		}
+		if ids = append(ids, cursor.Current.Lookup("_id")); len(ids) == batchDocuments {
+			if err := remove(); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(cursor.Err(), remove())
 }
 
 func (c *Converter) save(ctx context.Context) error { return c.store.WriteConversion(ctx, c.state) }

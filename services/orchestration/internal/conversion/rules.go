@@ -90,7 +90,6 @@ var rules = map[protoreflect.FullName]rule{
 	"orch.v1.DestinationSubscription.events":   rulePattern,
 	"orch.v1.DestinationSubscription.template": ruleActionTemplate,
 	"orch.v1.DestinationDelivery.event":        ruleName,
-	"orch.v1.EventType.name":                   ruleName,
 
 	"orch.v1.SavedSearchFilter.property": ruleName,
 	"orch.v1.SavedSearchFilter.value":    ruleNamesInJSON,

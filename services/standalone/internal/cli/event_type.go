@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
 var eventTypeResource = &resource{
@@ -124,7 +126,7 @@ func eventTypeViolationsCommand(c *connection) *cobra.Command {
 			return err
 		}
 		id := path.Base(address)
-		resources := []string{"orch.event-type." + id, "prefect.event-type." + id} // In either vocabulary.
+		resources := []string{vocabulary.Orch.Name("event-type", id), vocabulary.Prefect.Name("event-type", id)}
 		filter := map[string]any{"any_resource": map[string]any{"id": resources}, "order": "DESC"}
 		events, err := readEvents(cmd.Context(), s, map[string]any{"filter": filter, "limit": min(*limit, maxEvents)}, *limit)
 		if err != nil {
