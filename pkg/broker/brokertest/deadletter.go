@@ -37,6 +37,7 @@ func awaitHandled(t *testing.T, c *broker.Conn, handled <-chan broker.Event, lik
 	after := event(like.Workspace, 99) // In the order of the workspace it is handled last.
 	require.NoError(t, c.Publisher().Publish(t.Context(), after))
 	receiveAll(t, handled, []broker.Event{after})
+	require.NoError(t, c.WaitHandled(t.Context(), broker.DurablePersist)) // Its batch may have a dead letter that is not written yet.
 }
 
 func deadLetters(t *testing.T, c *broker.Conn, durable string) []broker.DeadLetter {
