@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 // committer sends the events of one shard in frames, one frame in flight at a time.
@@ -193,7 +195,7 @@ func (k *committer) send(frame []byte, header nats.Header) (uint64, error) {
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			continue // No response: retry at once.
 		}
-		if !pause(ctx, 20*time.Millisecond) { // Disconnected, or the stream has no leader now.
+		if !clock.Pause(ctx, 20*time.Millisecond) { // Disconnected, or the stream has no leader now.
 			return 0, fmt.Errorf("%w: no acknowledgement of a frame within %s: %w", ErrUnavailable, k.cfg.AckTimeout, err)
 		}
 	}

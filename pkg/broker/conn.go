@@ -147,18 +147,6 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// pause waits for d; false when ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
 // unavailable marks err as a failure of the broker, unless the caller's context is the reason.
 func unavailable(ctx context.Context, doing string, err error) error {
 	if err == nil {

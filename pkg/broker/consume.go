@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 const (
@@ -122,7 +124,7 @@ func (c *Conn) ConsumeDeliveries(
 			return fmt.Errorf("consume %q: %w", durable, err)
 		}
 		k.log.Log(ctx, c.interruption(), "failed to consume events, consuming again", "error", err)
-		pause(ctx, 500*time.Millisecond)
+		clock.Pause(ctx, 500*time.Millisecond)
 	}
 	k.flush()
 	if owner.Err() == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/isolation"
 )
 
@@ -72,7 +73,7 @@ func (k *consumption) consume(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if next != nil {
-			pause(ctx, limiter.delay(time.Now()))
+			clock.Pause(ctx, limiter.delay(time.Now()))
 			limiter.begin(time.Now())
 			var batch []*frame
 			batch, next = k.gather(ctx, []*frame{next}, fetcher.frames)
@@ -199,7 +200,7 @@ func (k *consumption) process(ctx context.Context, frames []*frame) {
 	for _, f := range frames {
 		k.redeliver(ctx, f, err)
 	}
-	pause(ctx, min(handlerPause, k.opts.Backoff[0]))
+	clock.Pause(ctx, min(handlerPause, k.opts.Backoff[0]))
 }
 
 // release ends the use of the first n events. The others, if any, are of the last open frame.

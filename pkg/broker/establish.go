@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 // Forever is the Config.ConnectTimeout with which Connect waits until its context ends.
@@ -35,7 +37,7 @@ func (c *Conn) establish(ctx context.Context) error {
 			since = time.Now()
 			c.log.WarnContext(ctx, "failed to connect to the broker, retrying", "error", err)
 		}
-		if !pause(ctx, retryInterval) {
+		if !clock.Pause(ctx, retryInterval) {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 const (
@@ -162,7 +164,7 @@ func (f *flowControl) run(ctx context.Context) {
 		}
 		for f.active() {
 			f.refresh(ctx, &rate)
-			if !pause(ctx, sampleInterval) {
+			if !clock.Pause(ctx, sampleInterval) {
 				return
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 // modelStream is a stream with a consumer that settles so many events a second.
@@ -76,7 +78,7 @@ func (m *modelStream) client(ctx context.Context, f *flowControl, events int, du
 		if f.acquire(ctx, events, 0, nil) != nil {
 			return
 		}
-		pause(ctx, duration())
+		clock.Pause(ctx, duration())
 		sequence := m.publish(events)
 		f.published(sequence, events)
 		f.release(events)
@@ -186,9 +188,9 @@ func floodBySeed(t *testing.T, seed uint64) (latest float64) {
 	f := flowControlOf(m)
 	sampleDelay := upTo(400 * time.Millisecond)
 	f.sample = func(ctx context.Context) (consumerPosition, error) {
-		pause(ctx, sampleDelay())
+		clock.Pause(ctx, sampleDelay())
 		position, err := m.position(ctx)
-		pause(ctx, sampleDelay())
+		clock.Pause(ctx, sampleDelay())
 		return position, err
 	}
 	type load struct {

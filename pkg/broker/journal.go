@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 const (
@@ -102,7 +104,7 @@ func (j *Journal) Consume(ctx context.Context, handle func(ctx context.Context, 
 	for ctx.Err() == nil {
 		if err := j.consume(ctx, handle); err != nil && ctx.Err() == nil {
 			j.conn.log.Log(ctx, j.conn.interruption(), "failed to consume a journal, consuming again", "journal", j.name, "error", err)
-			pause(ctx, handlerPause)
+			clock.Pause(ctx, handlerPause)
 		}
 	}
 	if owner.Err() == nil {

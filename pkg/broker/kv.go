@@ -55,7 +55,7 @@ type KV struct {
 // the broker that its view is current: open a bucket once.
 func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, error) {
 	kv, err := c.openBucket(ctx, bucket, cfg)
-	for err != nil && temporary(err) && pause(ctx, retryInterval) {
+	for err != nil && temporary(err) && clock.Pause(ctx, retryInterval) {
 		kv, err = c.openBucket(ctx, bucket, cfg)
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, 
 	k := &KV{conn: c, bucket: bucket, cfg: cfg, kv: kv}
 	k.probe(ctx)
 	c.wg.Go(func() {
-		for pause(c.ctx, probeInterval) {
+		for clock.Pause(c.ctx, probeInterval) {
 			k.probe(c.ctx)
 		}
 	})

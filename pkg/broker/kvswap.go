@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 const (
@@ -48,7 +50,7 @@ func (k *KV) Swap(ctx context.Context, key string, decide func(current []byte) (
 		if !errors.Is(err, jetstream.ErrKeyExists) && !wrongRevision(err) {
 			return unavailable(ctx, "putting into bucket "+k.bucket, err)
 		}
-		pause(bound, rand.N(time.Duration(attempt+1)*swapPause)) // Writers that lose together must not try again together.
+		clock.Pause(bound, rand.N(time.Duration(attempt+1)*swapPause)) // Writers that lose together must not try again together.
 	}
 	return fmt.Errorf("put %q into bucket %s: lost every race to other writers: %w", key, k.bucket, ErrUnavailable)
 }

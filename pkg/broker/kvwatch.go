@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 // staleAfter is how long a watch may lag behind the bucket before it is restarted.
@@ -45,7 +47,7 @@ func (k *KV) Watch(ctx context.Context, handle func(Change)) error {
 			break
 		}
 		k.conn.log.WarnContext(ctx, "failed to watch a key-value bucket, watching again", "bucket", k.bucket, "error", err)
-		pause(ctx, 500*time.Millisecond)
+		clock.Pause(ctx, 500*time.Millisecond)
 	}
 	if owner.Err() == nil {
 		return ErrClosed

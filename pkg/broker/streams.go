@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/orch-project/orch/pkg/clock"
 )
 
 const (
@@ -183,7 +185,7 @@ func (c *Conn) ensureDurables(ctx context.Context) error {
 // guardDurables puts back a durable consumer that was deleted while the services run: until then, what is published is
 // lost to it, so the loss is bounded by guardInterval and reported.
 func (c *Conn) guardDurables() {
-	for pause(c.ctx, guardInterval) {
+	for clock.Pause(c.ctx, guardInterval) {
 		ctx, cancel := context.WithTimeout(c.ctx, guardInterval/2)
 		c.restoreDurables(ctx)
 		cancel()

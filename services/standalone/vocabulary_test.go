@@ -183,8 +183,8 @@ func names(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	var all map[string][]string
 	documents(t, dir, func(db *mongodb.Database) { all = contents(t, db) })
-	for _, gone := range []string{"lease", "meta", "term", "event_type"} { // Terms are of generated names, and event types of samples.
-		delete(all, gone)
+	for _, collection := range []string{"lease", "meta", "term", "event_type"} { // Terms are of generated names, and event types of samples.
+		delete(all, collection)
 	}
 	for name, docs := range all {
 		for i, doc := range docs {

@@ -19,7 +19,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
-// Neither new automations nor larger ones exceed the bound of their workspace. Smaller ones, and those of other workspaces, are accepted.
+// A workspace at its bound may neither create an automation nor enlarge one. It may shrink one, and other workspaces are not affected.
 func TestAutomationsOfAWorkspaceAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	db := storetest.Embedded(t, clock.System{})

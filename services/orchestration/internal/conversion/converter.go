@@ -137,8 +137,8 @@ func (c *Converter) Convert(ctx context.Context) error {
 	return c.store.RemoveConversion(ctx)
 }
 
-// removeEventTypes removes the event types of names of the server. A server gathers them again; those of both vocabularies may have had events,
-// and names are unique.
+// removeEventTypes removes the event types whose names the server gives; a server gathers them again. A converted name might exist already,
+// because events may have had names of both vocabularies.
 func (c *Converter) removeEventTypes(ctx context.Context) (err error) {
 	types := c.db.Collection(string(query.EventType))
 	cursor, err := types.Find(ctx, bson.D{}, options.Find().SetProjection(bson.D{{Key: "name", Value: 1}}))

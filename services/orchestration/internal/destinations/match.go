@@ -78,16 +78,15 @@ func (m *Matcher) Reset() {
 	clear(m.workspaces)
 }
 
-// The bounds of one call of Queue: the cost of the deliveries that it stores, whose unit is one delivery, the length of deliveries that costs
-// as much, and the effort of comparisons that does.
+// queueBudget bounds the cost of one call of Queue. Its unit is one delivery, lengthCost bytes of deliveries, or engine.EffortCost.
 const (
 	queueBudget = 10_000
 	lengthCost  = 4 << 10
-	effortCost  = 16 << 10
 )
 
 // Queue implements engine.Subscriptions. A failure of one destination concerns no other one.
 func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, events []engine.Incoming, rejected *broker.Rejected) (n int, err error) {
+	var current *subscribers
 	queued := map[*subscriber][]*orchv1.DestinationDelivery{}
 	for cost := 0; n < len(events) && cost < queueBudget; n++ {
 		next := &events[n]
@@ -98,6 +97,13 @@ func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, events []engine.Incom
 		if err != nil {
 			return 0, err
 		}
+		if subscribed != current { // The deliveries before a change of destinations precede those after it.
+			if err := m.storeAll(ctx, ws, current, queued); err != nil {
+				return 0, err
+			}
+			clear(queued)
+			current = subscribed
+		}
 		if !subscribed.index.MayMatch(next.Name()) {
 			continue
 		}
@@ -106,7 +112,7 @@ func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, events []engine.Incom
 			continue // The evaluation of automations, or the persister, moves it to the dead letters.
 		}
 		taking, effort, err := subscribed.index.Takers(event)
-		cost += effort / effortCost
+		cost += effort / engine.EffortCost
 		if err != nil {
 			rejected.Reject(broker.Key{Workspace: ws, ID: next.ID()}, fmt.Errorf("compare an event with destinations: %w", err))
 			continue
@@ -120,17 +126,13 @@ func (m *Matcher) Queue(ctx context.Context, ws uuid.UUID, events []engine.Incom
 			queued[to] = append(queued[to], m.delivery(to, event))
 		}
 	}
-	return n, m.storeAll(ctx, ws, queued)
+	return n, m.storeAll(ctx, ws, current, queued)
 }
 
 // storeAll stores the deliveries of each destination, or refuses all of an account that stores more than it may. The error is an outage.
-func (m *Matcher) storeAll(ctx context.Context, ws uuid.UUID, queued map[*subscriber][]*orchv1.DestinationDelivery) error {
+func (m *Matcher) storeAll(ctx context.Context, ws uuid.UUID, subscribed *subscribers, queued map[*subscriber][]*orchv1.DestinationDelivery) error {
 	if len(queued) == 0 {
 		return nil
-	}
-	subscribed, err := m.load(ctx, ws)
-	if err != nil {
-		return err
 	}
 	keep := m.store
 	usedUp, err := m.service.Quotas.StoredBytesUsedUp(ctx, subscribed.account)

@@ -1,7 +1,9 @@
 package destinations
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,4 +85,25 @@ func TestTheMatcherForgetsIdleWorkspaces(t *testing.T) {
 	require.Len(t, w.matcher.workspaces, 1)
 	w.emit("order.2")
 	require.Len(t, w.log(d), 2)
+}
+
+// Deliveries of one batch keep the order of its events, also across changes of destinations, after which they are read again.
+func TestDeliveriesKeepTheirOrderAcrossChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.create("http://127.0.0.1:9", func(c *orchv1.DestinationCreate) { c.Enabled = false })
+	var batch []broker.Event
+	var want []string
+	for range 8 {
+		e := w.event("order.paid", "order.1")
+		batch, want = append(batch, e, w.event("orch.destination.updated", "any")), append(want, e.ID.String())
+	}
+	require.NoError(t, w.queue(w.ws, batch))
+	log := w.log(d)
+	slices.SortFunc(log, func(a, b *orchv1.DestinationDelivery) int { return cmp.Compare(a.GetSequence(), b.GetSequence()) })
+	var stored []string
+	for _, one := range log {
+		stored = append(stored, one.GetEventId())
+	}
+	require.Equal(t, want, stored)
 }

@@ -229,7 +229,7 @@ func (r *register) add(ws uuid.UUID, name string, shape uint64, sample *inferenc
 		return
 	}
 	e := n.entries[name]
-	if _, known := e.shapes[shape]; known {
+	if _, ok := e.shapes[shape]; ok {
 		return
 	}
 	if !n.merge(e, sample) {

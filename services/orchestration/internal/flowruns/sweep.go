@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/clock"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -76,7 +77,7 @@ func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose swe
 			return nil
 		}
 		began := time.Now()
-		if execute() || !rest(ctx, min(sweepRest*time.Since(began), maxSweepRest)) {
+		if execute() || !clock.Pause(ctx, min(sweepRest*time.Since(began), maxSweepRest)) {
 			return errPassEnds
 		}
 		return nil
@@ -115,18 +116,6 @@ func (w *sweep) advance(tried []store.Owned[*orchv1.FlowRun]) {
 			w.from, w.tried = at, map[string]bool{}
 		}
 		w.tried[one.Message.GetId()] = true
-	}
-}
-
-// rest waits, and reports whether the context goes on.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

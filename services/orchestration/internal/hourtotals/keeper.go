@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/isolation"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -176,8 +177,8 @@ func (t *Totals) keep(ctx context.Context, ws uuid.UUID, k *Kind, ends time.Time
 				return err
 			}
 			batch = batch[some:]
-			if err := pause(ctx, time.Duration(n)*time.Second/documentsPerSecond); err != nil {
-				return err
+			if !clock.Pause(ctx, time.Duration(n)*time.Second/documentsPerSecond) {
+				return ctx.Err()
 			}
 		}
 		return nil
@@ -259,15 +260,4 @@ func (t *Totals) documents(ctx context.Context, ws uuid.UUID, k *Kind, first, un
 		return nil, fmt.Errorf("read hours of %ss: %w", k.Collection, err)
 	}
 	return found, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

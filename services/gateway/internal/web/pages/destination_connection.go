@@ -36,7 +36,7 @@ func connectionFields(d *orchv1.Destination) []field {
 // not sent while its other fields are unchanged, because the server keeps its secret only then.
 func addConnection(r *page.Request, shown *orchv1.Destination, body apicall.JSON, refuse func(name, problem string)) {
 	if !r.Form.Has("oauth") {
-		return // The form is that of an earlier version.
+		return // A form of an earlier version has no such fields.
 	}
 	if proxy := r.Field("proxy"); proxy != shown.GetProxy() {
 		body["proxy"] = nil

@@ -107,7 +107,7 @@ func showEventType(r *page.Request) (page.View, error) {
 	if t.Pinned != nil || t.GetViolations() > 0 {
 		calls = append(calls, violating)
 	}
-	_ = r.Call(calls...) // Their panels say what they miss.
+	_ = r.Call(calls...) // The panel of a failed call shows its error.
 	v := detailView{
 		Kind: "Event type", Title: show.Line(t.GetName(), 80), ID: show.ID(t.GetId()),
 		Pairs: pairs(pair{"First seen", timeCell(r, t.GetFirstSeen())}, pair{"Last seen", timeCell(r, t.GetLastSeen())},

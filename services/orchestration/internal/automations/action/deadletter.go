@@ -40,7 +40,7 @@ func (r *Runner) deadLetter(ctx context.Context, ws, id uuid.UUID, run *orchv1.A
 }
 
 // Retry executes the actions of dead letters once more. An action that succeeds is published as executed. Deliveries that failed are
-// attempted again; their end is that of the action.
+// attempted again, and the action ends when they end.
 func (r *Runner) Retry(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		run := &orchv1.AutomationActionRun{}

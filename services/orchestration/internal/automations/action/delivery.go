@@ -42,8 +42,8 @@ func delivers(a *orchv1.Action) bool {
 	return a.GetCallWebhook() != nil || a.GetSendNotification() != nil
 }
 
-// queue stores a delivery for each receiver of an action. The deliveries hold the rendered texts; requests with the secrets of the block
-// exist while they are sent. The end of the deliveries is that of the action.
+// queue stores a delivery for each receiver of an action. A delivery has the rendered text alone: its request is made when it is sent, so
+// secrets stay in the block. The action ends when its deliveries end.
 func (r *Runner) queue(ctx context.Context, o *result, ws uuid.UUID, run *orchv1.AutomationActionRun, b *block, subject, body string) *result {
 	id, err := uuid.Parse(run.GetId())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 var maxRenderings = min(2*maxShare, max(2*maxLargeRenderings, 2*processors.Count()))
 
 const (
-	// largeEvents is the length of events in bytes above which their values, which a template reads, take memory beside the budget: up to a
-	// hundred times that of the events. maxLargeRenderings bounds the templates over such events.
+	// largeEvents is the length of events in bytes above which the values that a template reads take memory beside the budget: up to a hundred
+	// times the length. maxLargeRenderings bounds the templates over such events.
 	largeEvents        = 64 << 10
 	maxLargeRenderings = 2
 )

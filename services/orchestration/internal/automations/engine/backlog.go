@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clock"
 	wire "github.com/orch-project/orch/pkg/events"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -52,7 +53,7 @@ func (t *workspaceEvaluator) waiting(ctx context.Context) (bool, error) {
 	return t.backlog.count > 0, err
 }
 
-// undelivered reports whether the backlog may have events whose deliveries are not stored. Those of later events would overtake them.
+// undelivered reports whether the backlog may have events whose deliveries are not stored. Later events must not be delivered before these.
 func (t *workspaceEvaluator) undelivered(ctx context.Context) (bool, error) {
 	t.backlog.mu.Lock()
 	defer t.backlog.mu.Unlock()
@@ -221,7 +222,7 @@ func (b *backlog) split(due []*timer) (now, early []*timer) {
 func (t *workspaceEvaluator) drain(ctx context.Context) {
 	for more := true; more; {
 		if wait, _ := t.quarantinedFor(t.engine.now()); wait > 0 {
-			more = pause(ctx, wait)
+			more = clock.Pause(ctx, wait)
 			continue
 		}
 		if !t.engine.acquire(ctx) {
@@ -236,7 +237,7 @@ func (t *workspaceEvaluator) drain(ctx context.Context) {
 			if ctx.Err() == nil {
 				t.engine.Log.WarnContext(ctx, "failed to evaluate the backlog of a workspace", "workspace", t.ws, "error", err)
 			}
-			more = pause(ctx, redeliver)
+			more = clock.Pause(ctx, redeliver)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 // batchBudget bounds a batch of a workspace. Its unit is one trigger that takes an event, which changes one bucket.
 const batchBudget = 2000
 
-// effortCost is how much effort of comparisons is one unit.
-const effortCost = 16 << 10
+// EffortCost is how much effort of comparisons is one unit, of the deliveries of an event too.
+const EffortCost = 16 << 10
 
 // indexCost is how many automations are indexed again at the cost of one unit: each change makes a new index of all.
 const indexCost = 20

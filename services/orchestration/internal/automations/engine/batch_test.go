@@ -408,7 +408,7 @@ func (d *deliveries) Queue(_ context.Context, _ uuid.UUID, events []Incoming, _ 
 	return n, nil
 }
 
-// Deliveries are stored once for each event, in the order of the stream: those that a turn does not store precede those of later events.
+// Deliveries are stored once for each event, in the order of the stream, however many turns store them.
 func TestDeliveriesKeepTheOrderOfTheStream(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ perCall, budget int }{

@@ -232,7 +232,7 @@ func (t *workspaceEvaluator) matchingTriggers(e *orchv1.ReceivedEvent) []*trigge
 // a limit was reached is taken by triggers that name it, and not by patterns: those would reach the limit again.
 func matchingTriggers(v vocabulary.Vocabulary, set *trigger.Set, e *orchv1.ReceivedEvent) matching {
 	all, effort, err := set.Takers(e)
-	m := matching{nodes: all, cost: len(all) + effort/effortCost, err: err}
+	m := matching{nodes: all, cost: len(all) + effort/EffortCost, err: err}
 	if len(all) == 0 {
 		return m
 	}

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clock"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
 	"github.com/orch-project/orch/services/orchestration/internal/leader"
@@ -303,7 +304,7 @@ func (e *Engine) serveWorkspace(ctx context.Context, t *workspaceEvaluator, list
 // keep does what is due now and then.
 func (e *Engine) keep(ctx context.Context) {
 	forget := e.now()
-	for pause(ctx, recoverEvery) {
+	for clock.Pause(ctx, recoverEvery) {
 		e.loadAll(ctx)
 		errs := []error{e.recover(ctx)}
 		pass := e.Store.Pass(ctx, "release events that wait for others")
@@ -321,16 +322,5 @@ func (e *Engine) keep(ctx context.Context) {
 		if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
 			e.Log.WarnContext(ctx, "failed to maintain automations", "error", err)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
@@ -28,7 +29,7 @@ const (
 
 // sample computes the metrics that triggers watch, now and then. A workspace that is not done yet is left out.
 func (e *Engine) sample(ctx context.Context) {
-	for pause(ctx, sampleEvery) {
+	for clock.Pause(ctx, sampleEvery) {
 		e.each(func(t *workspaceEvaluator) bool {
 			if t.sampling.CompareAndSwap(false, true) && !e.spawn(t.sampleAll) {
 				t.sampling.Store(false)

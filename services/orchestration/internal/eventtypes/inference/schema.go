@@ -141,8 +141,8 @@ func (s *Schema) includes(other *Schema) bool {
 func (s *Schema) includesProperties(other *Schema) bool {
 	required := 0
 	for name, one := range other.properties {
-		own, known := s.properties[name]
-		if !known || own.required && !one.required || !own.schema.includes(one.schema) {
+		own, ok := s.properties[name]
+		if !ok || own.required && !one.required || !own.schema.includes(one.schema) {
 			return false
 		}
 		if own.required {
