@@ -207,6 +207,7 @@ func TestANotificationWaitsForItsReceiver(t *testing.T) {
 		"actions":[{"type":"send-notification","block_document_id":%q,"body":"x"}]}`, document))
 	d.emit("go", "all")
 	eventually(t, func() bool { return d.callsOf(a, "pending")[0].GetReason() == "connection" }, "an attempt failed")
+	d.eventually("orch.automation.triggered", 1) // The history is read from stored events, which follow the delivery.
 	history := call[*orchv1.AutomationHistory](d, orchv1.AutomationService_ReadAutomationHistory_FullMethodName, &orchv1.ReadAutomationHistoryRequest{Id: a.GetId()})
 	require.Equal(t, orchv1.ActionOutcome_ACTION_OUTCOME_PENDING, history.GetFirings()[0].GetActions()[0].GetOutcome())
 	changed := &orchv1.BlockDocumentUpdate{Data: fmt.Appendf(nil, `{"url":%q}`, receiver.URL+"/up"), MergeExistingData: true}
