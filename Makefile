@@ -57,9 +57,9 @@ images: ## build the images of all programs for PLATFORMS (this machine's) and p
 			$(if $(LOAD),--load,--push --provenance=true --sbom=true) . || exit 1; \
 	done
 
-.PHONY: release-snapshot
-release-snapshot: $(BIN)/nfpm $(BIN)/cyclonedx-gomod ## make the files of a release in dist/: archives, deb, rpm, SBOM, checksums; VERSION=1.2.3 PLATFORMS="linux/amd64"
-	VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' tools/release dist
+.PHONY: release
+release: $(BIN)/nfpm $(BIN)/cyclonedx-gomod $(BIN)/ociimage ## make the files of a release in dist/; VERSION=1.2.3 PLATFORMS="linux/amd64" SIGNING_KEY=key.pem CHARTS_URL=https://…
+	VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' SIGNING_KEY='$(SIGNING_KEY)' CHARTS_URL='$(CHARTS_URL)' tools/release dist
 
 .PHONY: down
 down: ## stop the containers; the data stays in its volumes
@@ -145,7 +145,7 @@ e2e-compose: ## start docker-compose.yml from nothing, kill each container under
 
 .PHONY: e2e-release
 e2e-release: ## make a release for this machine, install its archive and packages into directories, start them, and build it again
-	$(MAKE) release-snapshot PLATFORMS=linux/$$(go env GOARCH)
+	$(MAKE) release PLATFORMS=linux/$$(go env GOARCH)
 	VERSION='$(VERSION)' PLATFORMS=linux/$$(go env GOARCH) ORCH_TEST_RELEASE=$(CURDIR)/dist \
 		go test -count=1 -v -timeout=30m -tags=e2e -run='^TestRelease$$' $(TESTFLAGS) ./test/deploy
 
@@ -205,7 +205,7 @@ e2e-docs: $(VENV)/prefect ## follow the tutorials: write their files, run their 
 
 .PHONY: e2e-first-hour
 e2e-first-hour: $(VENV)/prefect ## install a release as archive, package, container (ORCH_TEST_IMAGE) and by Compose, and follow the first tutorial with each
-	$(MAKE) release-snapshot PLATFORMS=linux/$$(go env GOARCH)
+	$(MAKE) release PLATFORMS=linux/$$(go env GOARCH)
 	ORCH_TEST_RELEASE=$(CURDIR)/dist go test -count=1 -v -timeout=60m -tags=e2esdk -run='^TestFirstHour$$' $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect
 
 .PHONY: e2e-sdk-alike
@@ -535,6 +535,9 @@ $(BIN)/govulncheck: tools/vuln/go.mod
 
 $(BIN)/nfpm $(BIN)/cyclonedx-gomod: tools/package/go.mod
 	cd tools/package && GOWORK=off go build -o $(BIN)/ tool
+
+$(BIN)/ociimage: tools/package/go.mod $(wildcard tools/package/ociimage/*.go)
+	cd tools/package && GOWORK=off go build -o $(BIN)/ ./ociimage
 
 $(BIN)/golangci-lint: tools/lint/go.mod
 	cd tools/lint && GOWORK=off go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -17,6 +17,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // Authorities for machines and images without a list of their own.
+
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/processors"
 	"github.com/orch-project/orch/pkg/telemetry"

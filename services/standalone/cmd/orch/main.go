@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // Authorities for machines and images without a list of their own.
+
 	"github.com/orch-project/orch/services/standalone/internal/cli"
 )
 
