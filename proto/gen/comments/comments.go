@@ -1799,6 +1799,8 @@ func Of(fullName string) string {
 		return "UUID of the account."
 	case "orch.v1.CreateUserApiKeyRequest.user_id":
 		return "UUID of the user."
+	case "orch.v1.CreateWebhookSampleRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.CreateWorkPoolQueueRequest":
 		return "CreateWorkPoolQueueRequest is the request of the rpc of that name."
 	case "orch.v1.CreateWorkPoolQueueRequest.work_pool_name":
@@ -2003,6 +2005,10 @@ func Of(fullName string) string {
 		return "UUID of the variable."
 	case "orch.v1.DeleteWebhookRequest.id":
 		return "UUID of the webhook."
+	case "orch.v1.DeleteWebhookSampleRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.DeleteWebhookSampleRequest.sample_id":
+		return "UUID of the sample."
 	case "orch.v1.DeleteWorkPoolQueueRequest":
 		return "DeleteWorkPoolQueueRequest is the request of the rpc of that name."
 	case "orch.v1.DeleteWorkPoolQueueRequest.name":
@@ -4093,6 +4099,8 @@ func Of(fullName string) string {
 		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.ListWebhookIssuesRequest.id":
 		return "UUID of the webhook."
+	case "orch.v1.ListWebhookSamplesRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.ListWebhooksRequest.limit":
 		return "Maximum number of webhooks, 0 to 200; default 200."
 	case "orch.v1.ListWebhooksRequest.name":
@@ -4619,6 +4627,10 @@ func Of(fullName string) string {
 		return "The name of the view."
 	case "orch.v1.ReadWebhookRequest.id":
 		return "UUID of the webhook."
+	case "orch.v1.ReadWebhookSampleRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.ReadWebhookSampleRequest.sample_id":
+		return "UUID of the sample."
 	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest":
 		return "ReadWorkPoolConcurrencyStatusRequest is the request of the rpc of that name."
 	case "orch.v1.ReadWorkPoolConcurrencyStatusRequest.name":
@@ -4755,6 +4767,10 @@ func Of(fullName string) string {
 		return "UUID of the delivery."
 	case "orch.v1.RenderDeliveryRequest.id":
 		return "UUID of the webhook."
+	case "orch.v1.RenderWebhookSampleRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.RenderWebhookSampleRequest.sample_id":
+		return "UUID of the sample."
 	case "orch.v1.RenewConcurrencyLeaseRequest.lease_id":
 		return "UUID of the lease."
 	case "orch.v1.ReplaceArtifactRequest.id":
@@ -6225,6 +6241,10 @@ func Of(fullName string) string {
 		return "UUID of the variable."
 	case "orch.v1.UpdateWebhookRequest.id":
 		return "UUID of the webhook."
+	case "orch.v1.UpdateWebhookSampleRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.UpdateWebhookSampleRequest.sample_id":
+		return "UUID of the sample."
 	case "orch.v1.UpdateWorkPoolQueueRequest":
 		return "UpdateWorkPoolQueueRequest is the request of the rpc of that name."
 	case "orch.v1.UpdateWorkPoolQueueRequest.name":
@@ -6757,6 +6777,8 @@ func Of(fullName string) string {
 		return "Filter on the deliveries themselves; absent selects all."
 	case "orch.v1.WebhookDeliveryDeletion.page_token":
 		return "Token next_page_token of the preceding call; absent begins with the newest delivery."
+	case "orch.v1.WebhookDeliveryDeletion.samples":
+		return "Whether the samples of the webhook whose name or request contains the text are deleted too; true needs text, default false."
 	case "orch.v1.WebhookDeliveryDeletion.text":
 		return "Text that the deliveries contain, as in a search, 1 to 200 characters; null selects by the filter alone."
 	case "orch.v1.WebhookDeliveryDeletionResult":
@@ -6765,6 +6787,8 @@ func Of(fullName string) string {
 		return "Number of deliveries that the call has deleted."
 	case "orch.v1.WebhookDeliveryDeletionResult.next_page_token":
 		return "Token that continues the deletion; null when it is complete."
+	case "orch.v1.WebhookDeliveryDeletionResult.samples":
+		return "Number of samples that the call has deleted."
 	case "orch.v1.WebhookDeliveryDeletionResult.searched":
 		return "Number of deliveries that the call has read."
 	case "orch.v1.WebhookDeliveryDeletionResult.searched_to":
@@ -7059,6 +7083,56 @@ func Of(fullName string) string {
 		return "Headers by name, at most 10; each value is a Jinja2 template of at most 1,024 bytes, and renders to as many at most."
 	case "orch.v1.WebhookResponse.status":
 		return "HTTP status: 200, 201, 202 or 204; default 200."
+	case "orch.v1.WebhookSample":
+		return "WebhookSample is a request that a user keeps under a name, to try templates with it."
+	case "orch.v1.WebhookSample.body":
+		return "Request body as text."
+	case "orch.v1.WebhookSample.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.WebhookSample.headers":
+		return "Headers of the request by lower-case name, with masks in place of credentials."
+	case "orch.v1.WebhookSample.id":
+		return "UUID of the sample."
+	case "orch.v1.WebhookSample.method":
+		return "HTTP method of the request."
+	case "orch.v1.WebhookSample.name":
+		return "Name of the sample, which no other sample of the webhook has, 1 to 200 characters."
+	case "orch.v1.WebhookSample.path":
+		return "Path of the request after the slug."
+	case "orch.v1.WebhookSample.query":
+		return "Query string of the request, without the question mark."
+	case "orch.v1.WebhookSample.raw_body":
+		return "Request body as received."
+	case "orch.v1.WebhookSample.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.WebhookSample.webhook_id":
+		return "UUID of the webhook."
+	case "orch.v1.WebhookSampleCreate":
+		return "WebhookSampleCreate holds the fields of a new sample: either delivery_id or request."
+	case "orch.v1.WebhookSampleCreate.delivery_id":
+		return "UUID of the delivery whose request is kept; null needs request."
+	case "orch.v1.WebhookSampleCreate.name":
+		return "Name of the sample, which no other sample of the webhook has, 1 to 200 characters."
+	case "orch.v1.WebhookSampleCreate.request":
+		return "Request to keep; null needs delivery_id."
+	case "orch.v1.WebhookSampleList":
+		return "WebhookSampleList is a JSON array of samples."
+	case "orch.v1.WebhookSampleRequest":
+		return "WebhookSampleRequest is a typed request, whose credentials in headers and query are masked before it is stored."
+	case "orch.v1.WebhookSampleRequest.body":
+		return "Body of the request, at most 262,144 bytes: a string is kept as is, another JSON value as its JSON text."
+	case "orch.v1.WebhookSampleRequest.headers":
+		return "Headers of the request by name."
+	case "orch.v1.WebhookSampleRequest.method":
+		return "HTTP method of the request: GET, HEAD, POST, PUT, PATCH or DELETE; default POST."
+	case "orch.v1.WebhookSampleRequest.path":
+		return "Path of the request after the slug."
+	case "orch.v1.WebhookSampleRequest.query":
+		return "Query string of the request, without the question mark."
+	case "orch.v1.WebhookSampleUpdate":
+		return "WebhookSampleUpdate holds the changes to a sample."
+	case "orch.v1.WebhookSampleUpdate.name":
+		return "Name of the sample, which no other sample of the webhook has, 1 to 200 characters."
 	case "orch.v1.WebhookScheme":
 		return "WebhookScheme is how senders prove requests; all except gitlab, token, basic, mailgun, twilio and sns sign the body's bytes."
 	case "orch.v1.WebhookService":
@@ -7067,16 +7141,22 @@ func Of(fullName string) string {
 		return "Count webhooks. Returns the number of webhooks that match."
 	case "orch.v1.WebhookService.CreateWebhook":
 		return "Create a webhook. The server compiles the template first and assigns the slug and the URL."
+	case "orch.v1.WebhookService.CreateWebhookSample":
+		return "Create a sample. Keeps the request of a delivery, or a typed one, under a name; a webhook has at most 20 samples."
 	case "orch.v1.WebhookService.DeleteDeliveries":
 		return "Delete deliveries. Deletes matching deliveries from the webhook's log, with their requests, newest first. The events of the deliveries remain. One call reads a bounded part of the log; next_page_token continues the deletion."
 	case "orch.v1.WebhookService.DeleteWebhook":
 		return "Delete a webhook. Its URL returns 404 as soon as the update reaches the hooks service."
+	case "orch.v1.WebhookService.DeleteWebhookSample":
+		return "Delete a sample. Returns 404 when it does not exist."
 	case "orch.v1.WebhookService.ListDeliveries":
 		return "List deliveries. Returns a page of the webhook's recorded deliveries, newest first."
 	case "orch.v1.WebhookService.ListWebhookIssues":
 		return "List issues. Groups the failures of the webhook's delivery log by their cause, the latest first."
 	case "orch.v1.WebhookService.ListWebhookPresets":
 		return "List presets. Returns how webhooks of known providers are set up, in a fixed order."
+	case "orch.v1.WebhookService.ListWebhookSamples":
+		return "List samples. Returns all samples of the webhook, by name."
 	case "orch.v1.WebhookService.ListWebhooks":
 		return "List webhooks. Returns a page of the workspace's webhooks, by name."
 	case "orch.v1.WebhookService.ReadDeliveries":
@@ -7085,12 +7165,16 @@ func Of(fullName string) string {
 		return "Read a delivery. Returns the delivery with its recorded request, or 404."
 	case "orch.v1.WebhookService.ReadWebhook":
 		return "Read a webhook. Returns the webhook with this UUID, or 404; secrets are never returned."
+	case "orch.v1.WebhookService.ReadWebhookSample":
+		return "Read a sample. Returns the sample with its request, or 404."
 	case "orch.v1.WebhookService.ReadWebhooks":
 		return "Filter webhooks. Returns a page of the webhooks that match."
 	case "orch.v1.WebhookService.RenderDelivery":
 		return "Render a delivery. Renders the recorded request as a replay would, with a draft of the template if there is one, and publishes nothing."
 	case "orch.v1.WebhookService.RenderWebhook":
 		return "Render a template. Renders a request without storing or publishing anything; template errors are part of the 200 response."
+	case "orch.v1.WebhookService.RenderWebhookSample":
+		return "Render a sample. Renders the request of the sample as the webhook would, with a draft of the template if there is one, and publishes nothing."
 	case "orch.v1.WebhookService.ReplaceWebhook":
 		return "Replace a webhook. An absent enabled or service_account_id keeps its value; a null service_account_id removes it."
 	case "orch.v1.WebhookService.ReplayDeliveries":
@@ -7105,6 +7189,8 @@ func Of(fullName string) string {
 		return "Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own."
 	case "orch.v1.WebhookService.UpdateWebhook":
 		return "Update a webhook. Absent fields keep their values; null removes an optional value."
+	case "orch.v1.WebhookService.UpdateWebhookSample":
+		return "Rename a sample. An absent name keeps its value."
 	case "orch.v1.WebhookSort":
 		return "WebhookSort is the order of webhooks."
 	case "orch.v1.WebhookTraffic":

@@ -4349,7 +4349,9 @@ type WebhookDeliveryDeletion struct {
 	// Filter on the deliveries themselves; absent selects all.
 	Deliveries *WebhookDeliveryFilter `protobuf:"bytes,2,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
 	// Token next_page_token of the preceding call; absent begins with the newest delivery.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Whether the samples of the webhook whose name or request contains the text are deleted too; true needs text, default false.
+	Samples       bool `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4405,6 +4407,13 @@ func (x *WebhookDeliveryDeletion) GetPageToken() string {
 	return ""
 }
 
+func (x *WebhookDeliveryDeletion) GetSamples() bool {
+	if x != nil {
+		return x.Samples
+	}
+	return false
+}
+
 // WebhookDeliveryDeletionResult is what one call of a deletion deleted.
 type WebhookDeliveryDeletionResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4416,6 +4425,8 @@ type WebhookDeliveryDeletionResult struct {
 	SearchedTo *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=searched_to,json=searchedTo,proto3,oneof" json:"searched_to,omitempty"`
 	// Token that continues the deletion; null when it is complete.
 	NextPageToken *string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3,oneof" json:"next_page_token,omitempty"`
+	// Number of samples that the call has deleted.
+	Samples       int64 `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4476,6 +4487,13 @@ func (x *WebhookDeliveryDeletionResult) GetNextPageToken() string {
 		return *x.NextPageToken
 	}
 	return ""
+}
+
+func (x *WebhookDeliveryDeletionResult) GetSamples() int64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
 }
 
 // WebhookReplayQuery selects the deliveries to replay.
@@ -4651,6 +4669,379 @@ func (x *WebhookDraft) GetFilter() string {
 	return ""
 }
 
+// WebhookSample is a request that a user keeps under a name, to try templates with it.
+type WebhookSample struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the sample.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// UUID of the webhook.
+	WebhookId string `protobuf:"bytes,4,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// Name of the sample, which no other sample of the webhook has, 1 to 200 characters.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// HTTP method of the request.
+	Method string `protobuf:"bytes,6,opt,name=method,proto3" json:"method,omitempty"`
+	// Path of the request after the slug.
+	Path string `protobuf:"bytes,7,opt,name=path,proto3" json:"path,omitempty"`
+	// Query string of the request, without the question mark.
+	Query string `protobuf:"bytes,8,opt,name=query,proto3" json:"query,omitempty"`
+	// Headers of the request by lower-case name, with masks in place of credentials.
+	Headers map[string]string `protobuf:"bytes,9,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Request body as text.
+	Body string `protobuf:"bytes,10,opt,name=body,proto3" json:"body,omitempty"`
+	// Request body as received.
+	RawBody       []byte `protobuf:"bytes,11,opt,name=raw_body,json=rawBody,proto3" json:"raw_body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookSample) Reset() {
+	*x = WebhookSample{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookSample) ProtoMessage() {}
+
+func (x *WebhookSample) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookSample.ProtoReflect.Descriptor instead.
+func (*WebhookSample) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *WebhookSample) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WebhookSample) GetCreated() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Created
+	}
+	return nil
+}
+
+func (x *WebhookSample) GetUpdated() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Updated
+	}
+	return nil
+}
+
+func (x *WebhookSample) GetWebhookId() string {
+	if x != nil {
+		return x.WebhookId
+	}
+	return ""
+}
+
+func (x *WebhookSample) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WebhookSample) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *WebhookSample) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *WebhookSample) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *WebhookSample) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *WebhookSample) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
+func (x *WebhookSample) GetRawBody() []byte {
+	if x != nil {
+		return x.RawBody
+	}
+	return nil
+}
+
+// WebhookSampleCreate holds the fields of a new sample: either delivery_id or request.
+type WebhookSampleCreate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the sample, which no other sample of the webhook has, 1 to 200 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the delivery whose request is kept; null needs request.
+	DeliveryId *string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3,oneof" json:"delivery_id,omitempty"`
+	// Request to keep; null needs delivery_id.
+	Request       *WebhookSampleRequest `protobuf:"bytes,3,opt,name=request,proto3,oneof" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookSampleCreate) Reset() {
+	*x = WebhookSampleCreate{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookSampleCreate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookSampleCreate) ProtoMessage() {}
+
+func (x *WebhookSampleCreate) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookSampleCreate.ProtoReflect.Descriptor instead.
+func (*WebhookSampleCreate) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *WebhookSampleCreate) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WebhookSampleCreate) GetDeliveryId() string {
+	if x != nil && x.DeliveryId != nil {
+		return *x.DeliveryId
+	}
+	return ""
+}
+
+func (x *WebhookSampleCreate) GetRequest() *WebhookSampleRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+// WebhookSampleRequest is a typed request, whose credentials in headers and query are masked before it is stored.
+type WebhookSampleRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// HTTP method of the request: GET, HEAD, POST, PUT, PATCH or DELETE; default POST.
+	Method string `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
+	// Headers of the request by name.
+	Headers map[string]string `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Body of the request, at most 262,144 bytes: a string is kept as is, another JSON value as its JSON text.
+	Body []byte `protobuf:"bytes,3,opt,name=body,proto3,oneof" json:"body,omitempty"`
+	// Query string of the request, without the question mark.
+	Query string `protobuf:"bytes,4,opt,name=query,proto3" json:"query,omitempty"`
+	// Path of the request after the slug.
+	Path          string `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookSampleRequest) Reset() {
+	*x = WebhookSampleRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookSampleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookSampleRequest) ProtoMessage() {}
+
+func (x *WebhookSampleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookSampleRequest.ProtoReflect.Descriptor instead.
+func (*WebhookSampleRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *WebhookSampleRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *WebhookSampleRequest) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *WebhookSampleRequest) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *WebhookSampleRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *WebhookSampleRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+// WebhookSampleUpdate holds the changes to a sample.
+type WebhookSampleUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the sample, which no other sample of the webhook has, 1 to 200 characters.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookSampleUpdate) Reset() {
+	*x = WebhookSampleUpdate{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookSampleUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookSampleUpdate) ProtoMessage() {}
+
+func (x *WebhookSampleUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookSampleUpdate.ProtoReflect.Descriptor instead.
+func (*WebhookSampleUpdate) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *WebhookSampleUpdate) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// WebhookSampleList is a JSON array of samples.
+type WebhookSampleList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Samples       []*WebhookSample       `protobuf:"bytes,1,rep,name=samples,proto3" json:"samples,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookSampleList) Reset() {
+	*x = WebhookSampleList{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookSampleList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookSampleList) ProtoMessage() {}
+
+func (x *WebhookSampleList) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookSampleList.ProtoReflect.Descriptor instead.
+func (*WebhookSampleList) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *WebhookSampleList) GetSamples() []*WebhookSample {
+	if x != nil {
+		return x.Samples
+	}
+	return nil
+}
+
 // WebhookDeliveryDraft is what may change before a recorded request is rendered.
 type WebhookDeliveryDraft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4664,7 +5055,7 @@ type WebhookDeliveryDraft struct {
 
 func (x *WebhookDeliveryDraft) Reset() {
 	*x = WebhookDeliveryDraft{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +5067,7 @@ func (x *WebhookDeliveryDraft) String() string {
 func (*WebhookDeliveryDraft) ProtoMessage() {}
 
 func (x *WebhookDeliveryDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +5080,7 @@ func (x *WebhookDeliveryDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryDraft.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryDraft) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WebhookDeliveryDraft) GetTemplate() string {
@@ -4731,7 +5122,7 @@ type WebhookRendering struct {
 
 func (x *WebhookRendering) Reset() {
 	*x = WebhookRendering{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4743,7 +5134,7 @@ func (x *WebhookRendering) String() string {
 func (*WebhookRendering) ProtoMessage() {}
 
 func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4756,7 +5147,7 @@ func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRendering.ProtoReflect.Descriptor instead.
 func (*WebhookRendering) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WebhookRendering) GetRendered() string {
@@ -4832,7 +5223,7 @@ type WebhookRenderingError struct {
 
 func (x *WebhookRenderingError) Reset() {
 	*x = WebhookRenderingError{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4844,7 +5235,7 @@ func (x *WebhookRenderingError) String() string {
 func (*WebhookRenderingError) ProtoMessage() {}
 
 func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4857,7 +5248,7 @@ func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRenderingError.ProtoReflect.Descriptor instead.
 func (*WebhookRenderingError) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WebhookRenderingError) GetMessage() string {
@@ -4911,7 +5302,7 @@ type WebhookPreset struct {
 
 func (x *WebhookPreset) Reset() {
 	*x = WebhookPreset{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4923,7 +5314,7 @@ func (x *WebhookPreset) String() string {
 func (*WebhookPreset) ProtoMessage() {}
 
 func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[41]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4936,7 +5327,7 @@ func (x *WebhookPreset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPreset.ProtoReflect.Descriptor instead.
 func (*WebhookPreset) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{41}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WebhookPreset) GetName() string {
@@ -5003,7 +5394,7 @@ type WebhookPresetSample struct {
 
 func (x *WebhookPresetSample) Reset() {
 	*x = WebhookPresetSample{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5015,7 +5406,7 @@ func (x *WebhookPresetSample) String() string {
 func (*WebhookPresetSample) ProtoMessage() {}
 
 func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[42]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5028,7 +5419,7 @@ func (x *WebhookPresetSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetSample.ProtoReflect.Descriptor instead.
 func (*WebhookPresetSample) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{42}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WebhookPresetSample) GetMethod() string {
@@ -5062,7 +5453,7 @@ type WebhookPresetList struct {
 
 func (x *WebhookPresetList) Reset() {
 	*x = WebhookPresetList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5074,7 +5465,7 @@ func (x *WebhookPresetList) String() string {
 func (*WebhookPresetList) ProtoMessage() {}
 
 func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[43]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5087,7 +5478,7 @@ func (x *WebhookPresetList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookPresetList.ProtoReflect.Descriptor instead.
 func (*WebhookPresetList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{43}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WebhookPresetList) GetPresets() []*WebhookPreset {
@@ -5105,7 +5496,7 @@ type ListWebhookPresetsRequest struct {
 
 func (x *ListWebhookPresetsRequest) Reset() {
 	*x = ListWebhookPresetsRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5117,7 +5508,7 @@ func (x *ListWebhookPresetsRequest) String() string {
 func (*ListWebhookPresetsRequest) ProtoMessage() {}
 
 func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[44]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5130,7 +5521,7 @@ func (x *ListWebhookPresetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookPresetsRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookPresetsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{44}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
 }
 
 type CreateWebhookRequest struct {
@@ -5142,7 +5533,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5154,7 +5545,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[45]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5167,7 +5558,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{45}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
@@ -5193,7 +5584,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5205,7 +5596,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[46]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5218,7 +5609,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{46}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListWebhooksRequest) GetName() string {
@@ -5258,7 +5649,7 @@ type ReadWebhooksRequest struct {
 
 func (x *ReadWebhooksRequest) Reset() {
 	*x = ReadWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5270,7 +5661,7 @@ func (x *ReadWebhooksRequest) String() string {
 func (*ReadWebhooksRequest) ProtoMessage() {}
 
 func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[47]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5283,7 +5674,7 @@ func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{47}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReadWebhooksRequest) GetQuery() *WebhookQuery {
@@ -5302,7 +5693,7 @@ type CountWebhooksRequest struct {
 
 func (x *CountWebhooksRequest) Reset() {
 	*x = CountWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5314,7 +5705,7 @@ func (x *CountWebhooksRequest) String() string {
 func (*CountWebhooksRequest) ProtoMessage() {}
 
 func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[48]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5327,7 +5718,7 @@ func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*CountWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{48}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
@@ -5347,7 +5738,7 @@ type ReadWebhookRequest struct {
 
 func (x *ReadWebhookRequest) Reset() {
 	*x = ReadWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5359,7 +5750,7 @@ func (x *ReadWebhookRequest) String() string {
 func (*ReadWebhookRequest) ProtoMessage() {}
 
 func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[49]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5372,7 +5763,7 @@ func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{49}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReadWebhookRequest) GetId() string {
@@ -5394,7 +5785,7 @@ type ReplaceWebhookRequest struct {
 
 func (x *ReplaceWebhookRequest) Reset() {
 	*x = ReplaceWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5406,7 +5797,7 @@ func (x *ReplaceWebhookRequest) String() string {
 func (*ReplaceWebhookRequest) ProtoMessage() {}
 
 func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[50]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5419,7 +5810,7 @@ func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{50}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReplaceWebhookRequest) GetId() string {
@@ -5455,7 +5846,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5467,7 +5858,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[51]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5480,7 +5871,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{51}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -5514,7 +5905,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5526,7 +5917,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[52]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5539,7 +5930,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{52}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -5559,7 +5950,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5571,7 +5962,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[53]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5584,7 +5975,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{53}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RotateWebhookRequest) GetId() string {
@@ -5603,7 +5994,7 @@ type RenderWebhookRequest struct {
 
 func (x *RenderWebhookRequest) Reset() {
 	*x = RenderWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5615,7 +6006,7 @@ func (x *RenderWebhookRequest) String() string {
 func (*RenderWebhookRequest) ProtoMessage() {}
 
 func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[54]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5628,7 +6019,7 @@ func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RenderWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{54}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
@@ -5654,7 +6045,7 @@ type ListDeliveriesRequest struct {
 
 func (x *ListDeliveriesRequest) Reset() {
 	*x = ListDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5666,7 +6057,7 @@ func (x *ListDeliveriesRequest) String() string {
 func (*ListDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[55]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5679,7 +6070,7 @@ func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{55}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ListDeliveriesRequest) GetId() string {
@@ -5721,7 +6112,7 @@ type ReadDeliveriesRequest struct {
 
 func (x *ReadDeliveriesRequest) Reset() {
 	*x = ReadDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5733,7 +6124,7 @@ func (x *ReadDeliveriesRequest) String() string {
 func (*ReadDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[56]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5746,7 +6137,7 @@ func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{56}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReadDeliveriesRequest) GetId() string {
@@ -5774,7 +6165,7 @@ type SearchDeliveriesRequest struct {
 
 func (x *SearchDeliveriesRequest) Reset() {
 	*x = SearchDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[57]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5786,7 +6177,7 @@ func (x *SearchDeliveriesRequest) String() string {
 func (*SearchDeliveriesRequest) ProtoMessage() {}
 
 func (x *SearchDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[57]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5799,7 +6190,7 @@ func (x *SearchDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*SearchDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{57}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SearchDeliveriesRequest) GetId() string {
@@ -5827,7 +6218,7 @@ type DeleteDeliveriesRequest struct {
 
 func (x *DeleteDeliveriesRequest) Reset() {
 	*x = DeleteDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[58]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5839,7 +6230,7 @@ func (x *DeleteDeliveriesRequest) String() string {
 func (*DeleteDeliveriesRequest) ProtoMessage() {}
 
 func (x *DeleteDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[58]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5852,7 +6243,7 @@ func (x *DeleteDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{58}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DeleteDeliveriesRequest) GetId() string {
@@ -5881,7 +6272,7 @@ type ReadDeliveryRequest struct {
 
 func (x *ReadDeliveryRequest) Reset() {
 	*x = ReadDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[59]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5893,7 +6284,7 @@ func (x *ReadDeliveryRequest) String() string {
 func (*ReadDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[59]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5906,7 +6297,7 @@ func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{59}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReadDeliveryRequest) GetId() string {
@@ -5936,7 +6327,7 @@ type RenderDeliveryRequest struct {
 
 func (x *RenderDeliveryRequest) Reset() {
 	*x = RenderDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[60]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5948,7 +6339,7 @@ func (x *RenderDeliveryRequest) String() string {
 func (*RenderDeliveryRequest) ProtoMessage() {}
 
 func (x *RenderDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[60]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5961,7 +6352,7 @@ func (x *RenderDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*RenderDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{60}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RenderDeliveryRequest) GetId() string {
@@ -5997,7 +6388,7 @@ type ReplayDeliveryRequest struct {
 
 func (x *ReplayDeliveryRequest) Reset() {
 	*x = ReplayDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[61]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6009,7 +6400,7 @@ func (x *ReplayDeliveryRequest) String() string {
 func (*ReplayDeliveryRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[61]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6022,7 +6413,7 @@ func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{61}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ReplayDeliveryRequest) GetId() string {
@@ -6050,7 +6441,7 @@ type ReplayDeliveriesRequest struct {
 
 func (x *ReplayDeliveriesRequest) Reset() {
 	*x = ReplayDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[62]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6062,7 +6453,7 @@ func (x *ReplayDeliveriesRequest) String() string {
 func (*ReplayDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[62]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6075,7 +6466,7 @@ func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{62}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReplayDeliveriesRequest) GetId() string {
@@ -6088,6 +6479,344 @@ func (x *ReplayDeliveriesRequest) GetId() string {
 func (x *ReplayDeliveriesRequest) GetQuery() *WebhookReplayQuery {
 	if x != nil {
 		return x.Query
+	}
+	return nil
+}
+
+type CreateWebhookSampleRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string               `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Sample        *WebhookSampleCreate `protobuf:"bytes,2,opt,name=sample,proto3" json:"sample,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateWebhookSampleRequest) Reset() {
+	*x = CreateWebhookSampleRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateWebhookSampleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateWebhookSampleRequest) ProtoMessage() {}
+
+func (x *CreateWebhookSampleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateWebhookSampleRequest.ProtoReflect.Descriptor instead.
+func (*CreateWebhookSampleRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *CreateWebhookSampleRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CreateWebhookSampleRequest) GetSample() *WebhookSampleCreate {
+	if x != nil {
+		return x.Sample
+	}
+	return nil
+}
+
+type ListWebhookSamplesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWebhookSamplesRequest) Reset() {
+	*x = ListWebhookSamplesRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWebhookSamplesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWebhookSamplesRequest) ProtoMessage() {}
+
+func (x *ListWebhookSamplesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWebhookSamplesRequest.ProtoReflect.Descriptor instead.
+func (*ListWebhookSamplesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *ListWebhookSamplesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type ReadWebhookSampleRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the sample.
+	SampleId      string `protobuf:"bytes,2,opt,name=sample_id,json=sampleId,proto3" json:"sample_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadWebhookSampleRequest) Reset() {
+	*x = ReadWebhookSampleRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadWebhookSampleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadWebhookSampleRequest) ProtoMessage() {}
+
+func (x *ReadWebhookSampleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadWebhookSampleRequest.ProtoReflect.Descriptor instead.
+func (*ReadWebhookSampleRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *ReadWebhookSampleRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReadWebhookSampleRequest) GetSampleId() string {
+	if x != nil {
+		return x.SampleId
+	}
+	return ""
+}
+
+type UpdateWebhookSampleRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the sample.
+	SampleId      string                 `protobuf:"bytes,2,opt,name=sample_id,json=sampleId,proto3" json:"sample_id,omitempty"`
+	Sample        *WebhookSampleUpdate   `protobuf:"bytes,3,opt,name=sample,proto3" json:"sample,omitempty"`
+	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateWebhookSampleRequest) Reset() {
+	*x = UpdateWebhookSampleRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateWebhookSampleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateWebhookSampleRequest) ProtoMessage() {}
+
+func (x *UpdateWebhookSampleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateWebhookSampleRequest.ProtoReflect.Descriptor instead.
+func (*UpdateWebhookSampleRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *UpdateWebhookSampleRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UpdateWebhookSampleRequest) GetSampleId() string {
+	if x != nil {
+		return x.SampleId
+	}
+	return ""
+}
+
+func (x *UpdateWebhookSampleRequest) GetSample() *WebhookSampleUpdate {
+	if x != nil {
+		return x.Sample
+	}
+	return nil
+}
+
+func (x *UpdateWebhookSampleRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+type DeleteWebhookSampleRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the sample.
+	SampleId      string `protobuf:"bytes,2,opt,name=sample_id,json=sampleId,proto3" json:"sample_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteWebhookSampleRequest) Reset() {
+	*x = DeleteWebhookSampleRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteWebhookSampleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteWebhookSampleRequest) ProtoMessage() {}
+
+func (x *DeleteWebhookSampleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteWebhookSampleRequest.ProtoReflect.Descriptor instead.
+func (*DeleteWebhookSampleRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{72}
+}
+
+func (x *DeleteWebhookSampleRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DeleteWebhookSampleRequest) GetSampleId() string {
+	if x != nil {
+		return x.SampleId
+	}
+	return ""
+}
+
+type RenderWebhookSampleRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the sample.
+	SampleId      string                `protobuf:"bytes,2,opt,name=sample_id,json=sampleId,proto3" json:"sample_id,omitempty"`
+	Draft         *WebhookDeliveryDraft `protobuf:"bytes,3,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenderWebhookSampleRequest) Reset() {
+	*x = RenderWebhookSampleRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenderWebhookSampleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenderWebhookSampleRequest) ProtoMessage() {}
+
+func (x *RenderWebhookSampleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenderWebhookSampleRequest.ProtoReflect.Descriptor instead.
+func (*RenderWebhookSampleRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *RenderWebhookSampleRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RenderWebhookSampleRequest) GetSampleId() string {
+	if x != nil {
+		return x.SampleId
+	}
+	return ""
+}
+
+func (x *RenderWebhookSampleRequest) GetDraft() *WebhookDeliveryDraft {
+	if x != nil {
+		return x.Draft
 	}
 	return nil
 }
@@ -6602,22 +7331,24 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"searchedTo\x88\x01\x01\x123\n" +
 	"\x0fnext_page_token\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01H\x01R\rnextPageToken\x88\x01\x01B\x0e\n" +
 	"\f_searched_toB\x12\n" +
-	"\x10_next_page_token\"\xca\x01\n" +
+	"\x10_next_page_token\"\xe4\x01\n" +
 	"\x17WebhookDeliveryDeletion\x12\"\n" +
 	"\x04text\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x00R\x04text\x88\x01\x01\x12C\n" +
 	"\n" +
 	"deliveries\x18\x02 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x01R\n" +
 	"deliveries\x88\x01\x01\x12&\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
+	"page_token\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\x10R\tpageToken\x12\x18\n" +
+	"\asamples\x18\x04 \x01(\bR\asamples:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_textB\r\n" +
-	"\v_deliveries\"\x88\x02\n" +
+	"\v_deliveries\"\xaa\x02\n" +
 	"\x1dWebhookDeliveryDeletionResult\x12 \n" +
 	"\adeleted\x18\x01 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\adeleted\x12\"\n" +
 	"\bsearched\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\bsearched\x12H\n" +
 	"\vsearched_to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\n" +
 	"searchedTo\x88\x01\x01\x123\n" +
-	"\x0fnext_page_token\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01H\x01R\rnextPageToken\x88\x01\x01B\x0e\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01H\x01R\rnextPageToken\x88\x01\x01\x12 \n" +
+	"\asamples\x18\x05 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\asamplesB\x0e\n" +
 	"\f_searched_toB\x12\n" +
 	"\x10_next_page_token\"\x9a\x01\n" +
 	"\x12WebhookReplayQuery\x12C\n" +
@@ -6644,7 +7375,50 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
 	"_undefinedB\r\n" +
 	"\v_webhook_idB\t\n" +
-	"\a_filter\"|\n" +
+	"\a_filter\"\x93\x04\n" +
+	"\rWebhookSample\x12\x18\n" +
+	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
+	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
+	"\aupdated\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x01R\aupdated\x88\x01\x01\x12'\n" +
+	"\n" +
+	"webhook_id\x18\x04 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\twebhookId\x12\x1a\n" +
+	"\x04name\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12\x16\n" +
+	"\x06method\x18\x06 \x01(\tR\x06method\x12\x12\n" +
+	"\x04path\x18\a \x01(\tR\x04path\x12\x14\n" +
+	"\x05query\x18\b \x01(\tR\x05query\x12F\n" +
+	"\aheaders\x18\t \x03(\v2#.orch.v1.WebhookSample.HeadersEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\aheaders\x12\x1b\n" +
+	"\x04body\x18\n" +
+	" \x01(\tB\a\xca\xf3\x18\x03\x90\x01\x01R\x04body\x12\"\n" +
+	"\braw_body\x18\v \x01(\fB\a\xca\xf3\x18\x03\x80\x01\x01R\arawBody\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +
+	"\n" +
+	"\b_createdB\n" +
+	"\n" +
+	"\b_updated\"\xc6\x01\n" +
+	"\x13WebhookSampleCreate\x12\x1f\n" +
+	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\xc8\x01R\x04name\x12,\n" +
+	"\vdelivery_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\n" +
+	"deliveryId\x88\x01\x01\x12<\n" +
+	"\arequest\x18\x03 \x01(\v2\x1d.orch.v1.WebhookSampleRequestH\x01R\arequest\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x0e\n" +
+	"\f_delivery_idB\n" +
+	"\n" +
+	"\b_request\"\xbe\x02\n" +
+	"\x14WebhookSampleRequest\x12H\n" +
+	"\x06method\x18\x01 \x01(\tB0\xca\xf3\x18,\"\x06\"POST\"j\"^(GET|HEAD|POST|PUT|PATCH|DELETE)$R\x06method\x12D\n" +
+	"\aheaders\x18\x02 \x03(\v2*.orch.v1.WebhookSampleRequest.HeadersEntryR\aheaders\x12\x1f\n" +
+	"\x04body\x18\x03 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x00R\x04body\x88\x01\x01\x12\x14\n" +
+	"\x05query\x18\x04 \x01(\tR\x05query\x12\x12\n" +
+	"\x04path\x18\x05 \x01(\tR\x04path\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
+	"\x05_body\"<\n" +
+	"\x13WebhookSampleUpdate\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01R\x04name:\x06\xd2\xf3\x18\x02\b\x01\"E\n" +
+	"\x11WebhookSampleList\x120\n" +
+	"\asamples\x18\x01 \x03(\v2\x16.orch.v1.WebhookSampleR\asamples\"|\n" +
 	"\x14WebhookDeliveryDraft\x12'\n" +
 	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02@\x01H\x00R\btemplate\x88\x01\x01\x12\x1b\n" +
 	"\x06filter\x18\x02 \x01(\tH\x01R\x06filter\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\v\n" +
@@ -6752,7 +7526,28 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"deliveryId\"d\n" +
 	"\x17ReplayDeliveriesRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x121\n" +
-	"\x05query\x18\x02 \x01(\v2\x1b.orch.v1.WebhookReplayQueryR\x05query*\xfa\x01\n" +
+	"\x05query\x18\x02 \x01(\v2\x1b.orch.v1.WebhookReplayQueryR\x05query\"j\n" +
+	"\x1aCreateWebhookSampleRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x124\n" +
+	"\x06sample\x18\x02 \x01(\v2\x1c.orch.v1.WebhookSampleCreateR\x06sample\"3\n" +
+	"\x19ListWebhookSamplesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"W\n" +
+	"\x18ReadWebhookSampleRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12#\n" +
+	"\tsample_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\bsampleId\"\xcc\x01\n" +
+	"\x1aUpdateWebhookSampleRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12#\n" +
+	"\tsample_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\bsampleId\x124\n" +
+	"\x06sample\x18\x03 \x01(\v2\x1c.orch.v1.WebhookSampleUpdateR\x06sample\x12;\n" +
+	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\"Y\n" +
+	"\x1aDeleteWebhookSampleRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12#\n" +
+	"\tsample_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\bsampleId\"\x8e\x01\n" +
+	"\x1aRenderWebhookSampleRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12#\n" +
+	"\tsample_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\bsampleId\x123\n" +
+	"\x05draft\x18\x03 \x01(\v2\x1d.orch.v1.WebhookDeliveryDraftR\x05draft*\xfa\x01\n" +
 	"\x13WebhookHealthStatus\x12%\n" +
 	"!WEBHOOK_HEALTH_STATUS_UNSPECIFIED\x10\x00\x12.\n" +
 	"\x1dWEBHOOK_HEALTH_STATUS_UNKNOWN\x10\x01\x1a\v\xda\xf3\x18\aunknown\x12.\n" +
@@ -6844,7 +7639,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x1fWEBHOOK_RENDERING_STAGE_REQUEST\x10\x03\x1a\v\xda\xf3\x18\arequest\x12.\n" +
 	"\x1eWEBHOOK_RENDERING_STAGE_FILTER\x10\x04\x1a\n" +
 	"\xda\xf3\x18\x06filter\x122\n" +
-	" WEBHOOK_RENDERING_STAGE_RESPONSE\x10\x05\x1a\f\xda\xf3\x18\bresponse2\xa0\x17\n" +
+	" WEBHOOK_RENDERING_STAGE_RESPONSE\x10\x05\x1a\f\xda\xf3\x18\bresponse2\xb9\x1e\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -6871,7 +7666,13 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0eRenderDelivery\x12\x1e.orch.v1.RenderDeliveryRequest\x1a\x19.orch.v1.WebhookRendering\"T\xe2\xf3\x18\x13\x18\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x027:\x05draft\"./webhooks/{id}/deliveries/{delivery_id}/render\x12\x97\x01\n" +
 	"\x0eReplayDelivery\x12\x1e.orch.v1.ReplayDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"K\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x020\"./webhooks/{id}/deliveries/{delivery_id}/replay\x12\xa6\x01\n" +
 	"\x10ReplayDeliveries\x12 .orch.v1.ReplayDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"R\xe2\xf3\x18\x13\x18\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
-	"deliveries\" /webhooks/{id}/deliveries/replay\x1a\x0e\xea\xf3\x18\n" +
+	"deliveries\" /webhooks/{id}/deliveries/replay\x12\x92\x01\n" +
+	"\x13CreateWebhookSample\x12#.orch.v1.CreateWebhookSampleRequest\x1a\x16.orch.v1.WebhookSample\">\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02 :\x06sample\"\x16/webhooks/{id}/samples\x12\x8f\x01\n" +
+	"\x12ListWebhookSamples\x12\".orch.v1.ListWebhookSamplesRequest\x1a\x1a.orch.v1.WebhookSampleList\"9\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02!b\asamples\x12\x16/webhooks/{id}/samples\x12\x8c\x01\n" +
+	"\x11ReadWebhookSample\x12!.orch.v1.ReadWebhookSampleRequest\x1a\x16.orch.v1.WebhookSample\"<\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02$\x12\"/webhooks/{id}/samples/{sample_id}\x12\x9e\x01\n" +
+	"\x13UpdateWebhookSample\x12#.orch.v1.UpdateWebhookSampleRequest\x1a\x16.google.protobuf.Empty\"J\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02,:\x06sample2\"/webhooks/{id}/samples/{sample_id}\x12\x96\x01\n" +
+	"\x13DeleteWebhookSample\x12#.orch.v1.DeleteWebhookSampleRequest\x1a\x16.google.protobuf.Empty\"B\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02$*\"/webhooks/{id}/samples/{sample_id}\x12\xa6\x01\n" +
+	"\x13RenderWebhookSample\x12#.orch.v1.RenderWebhookSampleRequest\x1a\x19.orch.v1.WebhookRendering\"O\xe2\xf3\x18\x13\x18\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x022:\x05draft\")/webhooks/{id}/samples/{sample_id}/render\x1a\x0e\xea\xf3\x18\n" +
 	"\n" +
 	"\bWebhooksB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
@@ -6888,7 +7689,7 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
 var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookHealthStatus)(0),              // 0: orch.v1.WebhookHealthStatus
 	(WebhookScheme)(0),                    // 1: orch.v1.WebhookScheme
@@ -6940,52 +7741,65 @@ var file_orch_v1_webhooks_proto_goTypes = []any{
 	(*WebhookDeliveryDeletionResult)(nil), // 47: orch.v1.WebhookDeliveryDeletionResult
 	(*WebhookReplayQuery)(nil),            // 48: orch.v1.WebhookReplayQuery
 	(*WebhookDraft)(nil),                  // 49: orch.v1.WebhookDraft
-	(*WebhookDeliveryDraft)(nil),          // 50: orch.v1.WebhookDeliveryDraft
-	(*WebhookRendering)(nil),              // 51: orch.v1.WebhookRendering
-	(*WebhookRenderingError)(nil),         // 52: orch.v1.WebhookRenderingError
-	(*WebhookPreset)(nil),                 // 53: orch.v1.WebhookPreset
-	(*WebhookPresetSample)(nil),           // 54: orch.v1.WebhookPresetSample
-	(*WebhookPresetList)(nil),             // 55: orch.v1.WebhookPresetList
-	(*ListWebhookPresetsRequest)(nil),     // 56: orch.v1.ListWebhookPresetsRequest
-	(*CreateWebhookRequest)(nil),          // 57: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),           // 58: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),           // 59: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),          // 60: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),            // 61: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),         // 62: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),          // 63: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),          // 64: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),          // 65: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),          // 66: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),         // 67: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),         // 68: orch.v1.ReadDeliveriesRequest
-	(*SearchDeliveriesRequest)(nil),       // 69: orch.v1.SearchDeliveriesRequest
-	(*DeleteDeliveriesRequest)(nil),       // 70: orch.v1.DeleteDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),           // 71: orch.v1.ReadDeliveryRequest
-	(*RenderDeliveryRequest)(nil),         // 72: orch.v1.RenderDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),         // 73: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),       // 74: orch.v1.ReplayDeliveriesRequest
-	nil,                                   // 75: orch.v1.WebhookResponse.HeadersEntry
-	nil,                                   // 76: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                   // 77: orch.v1.WebhookRenderedResponse.HeadersEntry
-	nil,                                   // 78: orch.v1.WebhookDraft.HeadersEntry
-	nil,                                   // 79: orch.v1.WebhookPresetSample.HeadersEntry
-	(*timestamppb.Timestamp)(nil),         // 80: google.protobuf.Timestamp
-	(Operator)(0),                         // 81: orch.v1.Operator
-	(*UuidFilter)(nil),                    // 82: orch.v1.UuidFilter
-	(*NameFilter)(nil),                    // 83: orch.v1.NameFilter
-	(*BoolFilter)(nil),                    // 84: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),            // 85: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                     // 86: orch.v1.PageLimit
-	(*StringList)(nil),                    // 87: orch.v1.StringList
-	(*TimeFilter)(nil),                    // 88: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),         // 89: google.protobuf.FieldMask
-	(*CountResponse)(nil),                 // 90: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                 // 91: google.protobuf.Empty
+	(*WebhookSample)(nil),                 // 50: orch.v1.WebhookSample
+	(*WebhookSampleCreate)(nil),           // 51: orch.v1.WebhookSampleCreate
+	(*WebhookSampleRequest)(nil),          // 52: orch.v1.WebhookSampleRequest
+	(*WebhookSampleUpdate)(nil),           // 53: orch.v1.WebhookSampleUpdate
+	(*WebhookSampleList)(nil),             // 54: orch.v1.WebhookSampleList
+	(*WebhookDeliveryDraft)(nil),          // 55: orch.v1.WebhookDeliveryDraft
+	(*WebhookRendering)(nil),              // 56: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),         // 57: orch.v1.WebhookRenderingError
+	(*WebhookPreset)(nil),                 // 58: orch.v1.WebhookPreset
+	(*WebhookPresetSample)(nil),           // 59: orch.v1.WebhookPresetSample
+	(*WebhookPresetList)(nil),             // 60: orch.v1.WebhookPresetList
+	(*ListWebhookPresetsRequest)(nil),     // 61: orch.v1.ListWebhookPresetsRequest
+	(*CreateWebhookRequest)(nil),          // 62: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),           // 63: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),           // 64: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),          // 65: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),            // 66: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),         // 67: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),          // 68: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),          // 69: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),          // 70: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),          // 71: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),         // 72: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),         // 73: orch.v1.ReadDeliveriesRequest
+	(*SearchDeliveriesRequest)(nil),       // 74: orch.v1.SearchDeliveriesRequest
+	(*DeleteDeliveriesRequest)(nil),       // 75: orch.v1.DeleteDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),           // 76: orch.v1.ReadDeliveryRequest
+	(*RenderDeliveryRequest)(nil),         // 77: orch.v1.RenderDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),         // 78: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),       // 79: orch.v1.ReplayDeliveriesRequest
+	(*CreateWebhookSampleRequest)(nil),    // 80: orch.v1.CreateWebhookSampleRequest
+	(*ListWebhookSamplesRequest)(nil),     // 81: orch.v1.ListWebhookSamplesRequest
+	(*ReadWebhookSampleRequest)(nil),      // 82: orch.v1.ReadWebhookSampleRequest
+	(*UpdateWebhookSampleRequest)(nil),    // 83: orch.v1.UpdateWebhookSampleRequest
+	(*DeleteWebhookSampleRequest)(nil),    // 84: orch.v1.DeleteWebhookSampleRequest
+	(*RenderWebhookSampleRequest)(nil),    // 85: orch.v1.RenderWebhookSampleRequest
+	nil,                                   // 86: orch.v1.WebhookResponse.HeadersEntry
+	nil,                                   // 87: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                   // 88: orch.v1.WebhookRenderedResponse.HeadersEntry
+	nil,                                   // 89: orch.v1.WebhookDraft.HeadersEntry
+	nil,                                   // 90: orch.v1.WebhookSample.HeadersEntry
+	nil,                                   // 91: orch.v1.WebhookSampleRequest.HeadersEntry
+	nil,                                   // 92: orch.v1.WebhookPresetSample.HeadersEntry
+	(*timestamppb.Timestamp)(nil),         // 93: google.protobuf.Timestamp
+	(Operator)(0),                         // 94: orch.v1.Operator
+	(*UuidFilter)(nil),                    // 95: orch.v1.UuidFilter
+	(*NameFilter)(nil),                    // 96: orch.v1.NameFilter
+	(*BoolFilter)(nil),                    // 97: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),            // 98: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                     // 99: orch.v1.PageLimit
+	(*StringList)(nil),                    // 100: orch.v1.StringList
+	(*TimeFilter)(nil),                    // 101: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),         // 102: google.protobuf.FieldMask
+	(*CountResponse)(nil),                 // 103: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                 // 104: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	80,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	80,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	93,  // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	93,  // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
 	17,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
 	4,   // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
 	5,   // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
@@ -6996,24 +7810,24 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	7,   // 9: orch.v1.Webhook.filter_error:type_name -> orch.v1.WebhookFilterError
 	20,  // 10: orch.v1.Webhook.response:type_name -> orch.v1.WebhookResponse
 	0,   // 11: orch.v1.WebhookHealth.status:type_name -> orch.v1.WebhookHealthStatus
-	80,  // 12: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
-	80,  // 13: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
+	93,  // 12: orch.v1.WebhookHealth.since:type_name -> google.protobuf.Timestamp
+	93,  // 13: orch.v1.WebhookHealth.last_delivery:type_name -> google.protobuf.Timestamp
 	0,   // 14: orch.v1.WebhookWatch.status:type_name -> orch.v1.WebhookHealthStatus
-	80,  // 15: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
-	80,  // 16: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
-	80,  // 17: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
-	80,  // 18: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
+	93,  // 15: orch.v1.WebhookWatch.since:type_name -> google.protobuf.Timestamp
+	93,  // 16: orch.v1.WebhookWatch.last_delivery:type_name -> google.protobuf.Timestamp
+	93,  // 17: orch.v1.WebhookWatch.window:type_name -> google.protobuf.Timestamp
+	93,  // 18: orch.v1.WebhookWatch.watched_since:type_name -> google.protobuf.Timestamp
 	15,  // 19: orch.v1.WebhookWatch.sources:type_name -> orch.v1.WebhookTrafficSource
-	80,  // 20: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
+	93,  // 20: orch.v1.WebhookWatch.due:type_name -> google.protobuf.Timestamp
 	15,  // 21: orch.v1.WebhookTraffic.source:type_name -> orch.v1.WebhookTrafficSource
-	80,  // 22: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
+	93,  // 22: orch.v1.WebhookTraffic.last:type_name -> google.protobuf.Timestamp
 	1,   // 23: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
 	2,   // 24: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
 	3,   // 25: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
 	1,   // 26: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
 	2,   // 27: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
 	3,   // 28: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
-	75,  // 29: orch.v1.WebhookResponse.headers:type_name -> orch.v1.WebhookResponse.HeadersEntry
+	86,  // 29: orch.v1.WebhookResponse.headers:type_name -> orch.v1.WebhookResponse.HeadersEntry
 	18,  // 30: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
 	4,   // 31: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
 	5,   // 32: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
@@ -7039,14 +7853,14 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	7,   // 52: orch.v1.WebhookUpdate.filter_error:type_name -> orch.v1.WebhookFilterError
 	20,  // 53: orch.v1.WebhookUpdate.response:type_name -> orch.v1.WebhookResponse
 	12,  // 54: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	81,  // 55: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	82,  // 56: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	83,  // 57: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	84,  // 58: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	85,  // 59: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	94,  // 55: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	95,  // 56: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	96,  // 57: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	97,  // 58: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	98,  // 59: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
 	25,  // 60: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	9,   // 61: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	86,  // 62: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	99,  // 62: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
 	25,  // 63: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	17,  // 64: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
 	4,   // 65: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
@@ -7057,111 +7871,133 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	7,   // 70: orch.v1.WebhookDefinition.filter_error:type_name -> orch.v1.WebhookFilterError
 	20,  // 71: orch.v1.WebhookDefinition.response:type_name -> orch.v1.WebhookResponse
 	19,  // 72: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	80,  // 73: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	76,  // 74: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	93,  // 73: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	87,  // 74: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
 	31,  // 75: orch.v1.WebhookDelivery.response:type_name -> orch.v1.WebhookRenderedResponse
-	77,  // 76: orch.v1.WebhookRenderedResponse.headers:type_name -> orch.v1.WebhookRenderedResponse.HeadersEntry
-	52,  // 77: orch.v1.WebhookRenderedResponse.error:type_name -> orch.v1.WebhookRenderingError
+	88,  // 76: orch.v1.WebhookRenderedResponse.headers:type_name -> orch.v1.WebhookRenderedResponse.HeadersEntry
+	57,  // 77: orch.v1.WebhookRenderedResponse.error:type_name -> orch.v1.WebhookRenderingError
 	30,  // 78: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
 	16,  // 79: orch.v1.WebhookDeliveryBatch.traffic:type_name -> orch.v1.WebhookTraffic
 	30,  // 80: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
 	36,  // 81: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
-	80,  // 82: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
-	80,  // 83: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	93,  // 82: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	93,  // 83: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
 	39,  // 84: orch.v1.WebhookIssueList.issues:type_name -> orch.v1.WebhookIssue
-	80,  // 85: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
-	80,  // 86: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
-	87,  // 87: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
-	82,  // 88: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	93,  // 85: orch.v1.WebhookIssue.first:type_name -> google.protobuf.Timestamp
+	93,  // 86: orch.v1.WebhookIssue.last:type_name -> google.protobuf.Timestamp
+	100, // 87: orch.v1.WebhookDeliveryTextFilter.any_:type_name -> orch.v1.StringList
+	95,  // 88: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
 	40,  // 89: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	88,  // 90: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	84,  // 91: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	85,  // 92: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	101, // 90: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	97,  // 91: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	98,  // 92: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
 	41,  // 93: orch.v1.WebhookDeliveryFilter.reason:type_name -> orch.v1.WebhookDeliveryTextFilter
 	41,  // 94: orch.v1.WebhookDeliveryFilter.remote_address:type_name -> orch.v1.WebhookDeliveryTextFilter
-	82,  // 95: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	95,  // 95: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
 	42,  // 96: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
 	10,  // 97: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	86,  // 98: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	99,  // 98: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
 	42,  // 99: orch.v1.WebhookDeliverySearch.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	86,  // 100: orch.v1.WebhookDeliverySearch.limit:type_name -> orch.v1.PageLimit
+	99,  // 100: orch.v1.WebhookDeliverySearch.limit:type_name -> orch.v1.PageLimit
 	30,  // 101: orch.v1.WebhookDeliverySearchResult.deliveries:type_name -> orch.v1.WebhookDelivery
-	80,  // 102: orch.v1.WebhookDeliverySearchResult.searched_to:type_name -> google.protobuf.Timestamp
+	93,  // 102: orch.v1.WebhookDeliverySearchResult.searched_to:type_name -> google.protobuf.Timestamp
 	42,  // 103: orch.v1.WebhookDeliveryDeletion.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	80,  // 104: orch.v1.WebhookDeliveryDeletionResult.searched_to:type_name -> google.protobuf.Timestamp
+	93,  // 104: orch.v1.WebhookDeliveryDeletionResult.searched_to:type_name -> google.protobuf.Timestamp
 	42,  // 105: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	86,  // 106: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	78,  // 107: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	99,  // 106: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	89,  // 107: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
 	6,   // 108: orch.v1.WebhookDraft.undefined:type_name -> orch.v1.WebhookUndefined
-	52,  // 109: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
-	52,  // 110: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
-	31,  // 111: orch.v1.WebhookRendering.response:type_name -> orch.v1.WebhookRenderedResponse
-	11,  // 112: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	54,  // 113: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
-	79,  // 114: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
-	53,  // 115: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
-	21,  // 116: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	86,  // 117: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	26,  // 118: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	27,  // 119: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	22,  // 120: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	89,  // 121: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	23,  // 122: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	89,  // 123: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	49,  // 124: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	86,  // 125: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
-	43,  // 126: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	44,  // 127: orch.v1.SearchDeliveriesRequest.search:type_name -> orch.v1.WebhookDeliverySearch
-	46,  // 128: orch.v1.DeleteDeliveriesRequest.deletion:type_name -> orch.v1.WebhookDeliveryDeletion
-	50,  // 129: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
-	48,  // 130: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	57,  // 131: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	58,  // 132: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	59,  // 133: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	60,  // 134: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	61,  // 135: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	62,  // 136: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	63,  // 137: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	64,  // 138: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	65,  // 139: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	56,  // 140: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
-	66,  // 141: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	67,  // 142: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	68,  // 143: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	69,  // 144: orch.v1.WebhookService.SearchDeliveries:input_type -> orch.v1.SearchDeliveriesRequest
-	70,  // 145: orch.v1.WebhookService.DeleteDeliveries:input_type -> orch.v1.DeleteDeliveriesRequest
-	71,  // 146: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	34,  // 147: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
-	37,  // 148: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
-	72,  // 149: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
-	73,  // 150: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	74,  // 151: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	12,  // 152: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	24,  // 153: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	24,  // 154: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	90,  // 155: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	12,  // 156: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	91,  // 157: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	91,  // 158: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	91,  // 159: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	12,  // 160: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	55,  // 161: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
-	51,  // 162: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	33,  // 163: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	33,  // 164: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	45,  // 165: orch.v1.WebhookService.SearchDeliveries:output_type -> orch.v1.WebhookDeliverySearchResult
-	47,  // 166: orch.v1.WebhookService.DeleteDeliveries:output_type -> orch.v1.WebhookDeliveryDeletionResult
-	30,  // 167: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	35,  // 168: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
-	38,  // 169: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
-	51,  // 170: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
-	30,  // 171: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	33,  // 172: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	152, // [152:173] is the sub-list for method output_type
-	131, // [131:152] is the sub-list for method input_type
-	131, // [131:131] is the sub-list for extension type_name
-	131, // [131:131] is the sub-list for extension extendee
-	0,   // [0:131] is the sub-list for field type_name
+	93,  // 109: orch.v1.WebhookSample.created:type_name -> google.protobuf.Timestamp
+	93,  // 110: orch.v1.WebhookSample.updated:type_name -> google.protobuf.Timestamp
+	90,  // 111: orch.v1.WebhookSample.headers:type_name -> orch.v1.WebhookSample.HeadersEntry
+	52,  // 112: orch.v1.WebhookSampleCreate.request:type_name -> orch.v1.WebhookSampleRequest
+	91,  // 113: orch.v1.WebhookSampleRequest.headers:type_name -> orch.v1.WebhookSampleRequest.HeadersEntry
+	50,  // 114: orch.v1.WebhookSampleList.samples:type_name -> orch.v1.WebhookSample
+	57,  // 115: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	57,  // 116: orch.v1.WebhookRendering.warnings:type_name -> orch.v1.WebhookRenderingError
+	31,  // 117: orch.v1.WebhookRendering.response:type_name -> orch.v1.WebhookRenderedResponse
+	11,  // 118: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
+	59,  // 119: orch.v1.WebhookPreset.sample:type_name -> orch.v1.WebhookPresetSample
+	92,  // 120: orch.v1.WebhookPresetSample.headers:type_name -> orch.v1.WebhookPresetSample.HeadersEntry
+	58,  // 121: orch.v1.WebhookPresetList.presets:type_name -> orch.v1.WebhookPreset
+	21,  // 122: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	99,  // 123: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	26,  // 124: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	27,  // 125: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	22,  // 126: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	102, // 127: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	23,  // 128: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	102, // 129: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	49,  // 130: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	99,  // 131: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	43,  // 132: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	44,  // 133: orch.v1.SearchDeliveriesRequest.search:type_name -> orch.v1.WebhookDeliverySearch
+	46,  // 134: orch.v1.DeleteDeliveriesRequest.deletion:type_name -> orch.v1.WebhookDeliveryDeletion
+	55,  // 135: orch.v1.RenderDeliveryRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
+	48,  // 136: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	51,  // 137: orch.v1.CreateWebhookSampleRequest.sample:type_name -> orch.v1.WebhookSampleCreate
+	53,  // 138: orch.v1.UpdateWebhookSampleRequest.sample:type_name -> orch.v1.WebhookSampleUpdate
+	102, // 139: orch.v1.UpdateWebhookSampleRequest.update_mask:type_name -> google.protobuf.FieldMask
+	55,  // 140: orch.v1.RenderWebhookSampleRequest.draft:type_name -> orch.v1.WebhookDeliveryDraft
+	62,  // 141: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	63,  // 142: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	64,  // 143: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	65,  // 144: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	66,  // 145: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	67,  // 146: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	68,  // 147: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	69,  // 148: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	70,  // 149: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	61,  // 150: orch.v1.WebhookService.ListWebhookPresets:input_type -> orch.v1.ListWebhookPresetsRequest
+	71,  // 151: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	72,  // 152: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	73,  // 153: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	74,  // 154: orch.v1.WebhookService.SearchDeliveries:input_type -> orch.v1.SearchDeliveriesRequest
+	75,  // 155: orch.v1.WebhookService.DeleteDeliveries:input_type -> orch.v1.DeleteDeliveriesRequest
+	76,  // 156: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	34,  // 157: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	37,  // 158: orch.v1.WebhookService.ListWebhookIssues:input_type -> orch.v1.ListWebhookIssuesRequest
+	77,  // 159: orch.v1.WebhookService.RenderDelivery:input_type -> orch.v1.RenderDeliveryRequest
+	78,  // 160: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	79,  // 161: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	80,  // 162: orch.v1.WebhookService.CreateWebhookSample:input_type -> orch.v1.CreateWebhookSampleRequest
+	81,  // 163: orch.v1.WebhookService.ListWebhookSamples:input_type -> orch.v1.ListWebhookSamplesRequest
+	82,  // 164: orch.v1.WebhookService.ReadWebhookSample:input_type -> orch.v1.ReadWebhookSampleRequest
+	83,  // 165: orch.v1.WebhookService.UpdateWebhookSample:input_type -> orch.v1.UpdateWebhookSampleRequest
+	84,  // 166: orch.v1.WebhookService.DeleteWebhookSample:input_type -> orch.v1.DeleteWebhookSampleRequest
+	85,  // 167: orch.v1.WebhookService.RenderWebhookSample:input_type -> orch.v1.RenderWebhookSampleRequest
+	12,  // 168: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	24,  // 169: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	24,  // 170: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	103, // 171: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	12,  // 172: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	104, // 173: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	104, // 174: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	104, // 175: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	12,  // 176: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	60,  // 177: orch.v1.WebhookService.ListWebhookPresets:output_type -> orch.v1.WebhookPresetList
+	56,  // 178: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	33,  // 179: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	33,  // 180: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	45,  // 181: orch.v1.WebhookService.SearchDeliveries:output_type -> orch.v1.WebhookDeliverySearchResult
+	47,  // 182: orch.v1.WebhookService.DeleteDeliveries:output_type -> orch.v1.WebhookDeliveryDeletionResult
+	30,  // 183: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	35,  // 184: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	38,  // 185: orch.v1.WebhookService.ListWebhookIssues:output_type -> orch.v1.WebhookIssueList
+	56,  // 186: orch.v1.WebhookService.RenderDelivery:output_type -> orch.v1.WebhookRendering
+	30,  // 187: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	33,  // 188: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	50,  // 189: orch.v1.WebhookService.CreateWebhookSample:output_type -> orch.v1.WebhookSample
+	54,  // 190: orch.v1.WebhookService.ListWebhookSamples:output_type -> orch.v1.WebhookSampleList
+	50,  // 191: orch.v1.WebhookService.ReadWebhookSample:output_type -> orch.v1.WebhookSample
+	104, // 192: orch.v1.WebhookService.UpdateWebhookSample:output_type -> google.protobuf.Empty
+	104, // 193: orch.v1.WebhookService.DeleteWebhookSample:output_type -> google.protobuf.Empty
+	56,  // 194: orch.v1.WebhookService.RenderWebhookSample:output_type -> orch.v1.WebhookRendering
+	168, // [168:195] is the sub-list for method output_type
+	141, // [141:168] is the sub-list for method input_type
+	141, // [141:141] is the sub-list for extension type_name
+	141, // [141:141] is the sub-list for extension extendee
+	0,   // [0:141] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -7203,14 +8039,17 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[38].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[39].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[40].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[46].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[43].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[44].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[45].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[51].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   68,
+			NumMessages:   81,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -43,6 +43,12 @@ const (
 	WebhookService_RenderDelivery_FullMethodName      = "/orch.v1.WebhookService/RenderDelivery"
 	WebhookService_ReplayDelivery_FullMethodName      = "/orch.v1.WebhookService/ReplayDelivery"
 	WebhookService_ReplayDeliveries_FullMethodName    = "/orch.v1.WebhookService/ReplayDeliveries"
+	WebhookService_CreateWebhookSample_FullMethodName = "/orch.v1.WebhookService/CreateWebhookSample"
+	WebhookService_ListWebhookSamples_FullMethodName  = "/orch.v1.WebhookService/ListWebhookSamples"
+	WebhookService_ReadWebhookSample_FullMethodName   = "/orch.v1.WebhookService/ReadWebhookSample"
+	WebhookService_UpdateWebhookSample_FullMethodName = "/orch.v1.WebhookService/UpdateWebhookSample"
+	WebhookService_DeleteWebhookSample_FullMethodName = "/orch.v1.WebhookService/DeleteWebhookSample"
+	WebhookService_RenderWebhookSample_FullMethodName = "/orch.v1.WebhookService/RenderWebhookSample"
 )
 
 // WebhookServiceClient is the client API for WebhookService service.
@@ -99,6 +105,19 @@ type WebhookServiceClient interface {
 	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
 	// without a successful replay.
 	ReplayDeliveries(ctx context.Context, in *ReplayDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
+	// Create a sample. Keeps the request of a delivery, or a typed one, under a name; a webhook has at most 20 samples.
+	CreateWebhookSample(ctx context.Context, in *CreateWebhookSampleRequest, opts ...grpc.CallOption) (*WebhookSample, error)
+	// List samples. Returns all samples of the webhook, by name.
+	ListWebhookSamples(ctx context.Context, in *ListWebhookSamplesRequest, opts ...grpc.CallOption) (*WebhookSampleList, error)
+	// Read a sample. Returns the sample with its request, or 404.
+	ReadWebhookSample(ctx context.Context, in *ReadWebhookSampleRequest, opts ...grpc.CallOption) (*WebhookSample, error)
+	// Rename a sample. An absent name keeps its value.
+	UpdateWebhookSample(ctx context.Context, in *UpdateWebhookSampleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Delete a sample. Returns 404 when it does not exist.
+	DeleteWebhookSample(ctx context.Context, in *DeleteWebhookSampleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Render a sample. Renders the request of the sample as the webhook would, with a draft of the template if there is one, and
+	// publishes nothing.
+	RenderWebhookSample(ctx context.Context, in *RenderWebhookSampleRequest, opts ...grpc.CallOption) (*WebhookRendering, error)
 }
 
 type webhookServiceClient struct {
@@ -319,6 +338,66 @@ func (c *webhookServiceClient) ReplayDeliveries(ctx context.Context, in *ReplayD
 	return out, nil
 }
 
+func (c *webhookServiceClient) CreateWebhookSample(ctx context.Context, in *CreateWebhookSampleRequest, opts ...grpc.CallOption) (*WebhookSample, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookSample)
+	err := c.cc.Invoke(ctx, WebhookService_CreateWebhookSample_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) ListWebhookSamples(ctx context.Context, in *ListWebhookSamplesRequest, opts ...grpc.CallOption) (*WebhookSampleList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookSampleList)
+	err := c.cc.Invoke(ctx, WebhookService_ListWebhookSamples_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) ReadWebhookSample(ctx context.Context, in *ReadWebhookSampleRequest, opts ...grpc.CallOption) (*WebhookSample, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookSample)
+	err := c.cc.Invoke(ctx, WebhookService_ReadWebhookSample_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) UpdateWebhookSample(ctx context.Context, in *UpdateWebhookSampleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, WebhookService_UpdateWebhookSample_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) DeleteWebhookSample(ctx context.Context, in *DeleteWebhookSampleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, WebhookService_DeleteWebhookSample_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) RenderWebhookSample(ctx context.Context, in *RenderWebhookSampleRequest, opts ...grpc.CallOption) (*WebhookRendering, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookRendering)
+	err := c.cc.Invoke(ctx, WebhookService_RenderWebhookSample_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // WebhookServiceServer is the server API for WebhookService service.
 // All implementations must embed UnimplementedWebhookServiceServer
 // for forward compatibility.
@@ -373,6 +452,19 @@ type WebhookServiceServer interface {
 	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
 	// without a successful replay.
 	ReplayDeliveries(context.Context, *ReplayDeliveriesRequest) (*WebhookDeliveryList, error)
+	// Create a sample. Keeps the request of a delivery, or a typed one, under a name; a webhook has at most 20 samples.
+	CreateWebhookSample(context.Context, *CreateWebhookSampleRequest) (*WebhookSample, error)
+	// List samples. Returns all samples of the webhook, by name.
+	ListWebhookSamples(context.Context, *ListWebhookSamplesRequest) (*WebhookSampleList, error)
+	// Read a sample. Returns the sample with its request, or 404.
+	ReadWebhookSample(context.Context, *ReadWebhookSampleRequest) (*WebhookSample, error)
+	// Rename a sample. An absent name keeps its value.
+	UpdateWebhookSample(context.Context, *UpdateWebhookSampleRequest) (*emptypb.Empty, error)
+	// Delete a sample. Returns 404 when it does not exist.
+	DeleteWebhookSample(context.Context, *DeleteWebhookSampleRequest) (*emptypb.Empty, error)
+	// Render a sample. Renders the request of the sample as the webhook would, with a draft of the template if there is one, and
+	// publishes nothing.
+	RenderWebhookSample(context.Context, *RenderWebhookSampleRequest) (*WebhookRendering, error)
 	mustEmbedUnimplementedWebhookServiceServer()
 }
 
@@ -445,6 +537,24 @@ func (UnimplementedWebhookServiceServer) ReplayDelivery(context.Context, *Replay
 }
 func (UnimplementedWebhookServiceServer) ReplayDeliveries(context.Context, *ReplayDeliveriesRequest) (*WebhookDeliveryList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReplayDeliveries not implemented")
+}
+func (UnimplementedWebhookServiceServer) CreateWebhookSample(context.Context, *CreateWebhookSampleRequest) (*WebhookSample, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateWebhookSample not implemented")
+}
+func (UnimplementedWebhookServiceServer) ListWebhookSamples(context.Context, *ListWebhookSamplesRequest) (*WebhookSampleList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListWebhookSamples not implemented")
+}
+func (UnimplementedWebhookServiceServer) ReadWebhookSample(context.Context, *ReadWebhookSampleRequest) (*WebhookSample, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadWebhookSample not implemented")
+}
+func (UnimplementedWebhookServiceServer) UpdateWebhookSample(context.Context, *UpdateWebhookSampleRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateWebhookSample not implemented")
+}
+func (UnimplementedWebhookServiceServer) DeleteWebhookSample(context.Context, *DeleteWebhookSampleRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteWebhookSample not implemented")
+}
+func (UnimplementedWebhookServiceServer) RenderWebhookSample(context.Context, *RenderWebhookSampleRequest) (*WebhookRendering, error) {
+	return nil, status.Error(codes.Unimplemented, "method RenderWebhookSample not implemented")
 }
 func (UnimplementedWebhookServiceServer) mustEmbedUnimplementedWebhookServiceServer() {}
 func (UnimplementedWebhookServiceServer) testEmbeddedByValue()                        {}
@@ -845,6 +955,114 @@ func _WebhookService_ReplayDeliveries_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_CreateWebhookSample_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateWebhookSampleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).CreateWebhookSample(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_CreateWebhookSample_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).CreateWebhookSample(ctx, req.(*CreateWebhookSampleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_ListWebhookSamples_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListWebhookSamplesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ListWebhookSamples(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ListWebhookSamples_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ListWebhookSamples(ctx, req.(*ListWebhookSamplesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_ReadWebhookSample_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadWebhookSampleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ReadWebhookSample(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ReadWebhookSample_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ReadWebhookSample(ctx, req.(*ReadWebhookSampleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_UpdateWebhookSample_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateWebhookSampleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).UpdateWebhookSample(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_UpdateWebhookSample_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).UpdateWebhookSample(ctx, req.(*UpdateWebhookSampleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_DeleteWebhookSample_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteWebhookSampleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).DeleteWebhookSample(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_DeleteWebhookSample_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).DeleteWebhookSample(ctx, req.(*DeleteWebhookSampleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_RenderWebhookSample_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenderWebhookSampleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).RenderWebhookSample(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_RenderWebhookSample_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).RenderWebhookSample(ctx, req.(*RenderWebhookSampleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // WebhookService_ServiceDesc is the grpc.ServiceDesc for WebhookService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -935,6 +1153,30 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReplayDeliveries",
 			Handler:    _WebhookService_ReplayDeliveries_Handler,
+		},
+		{
+			MethodName: "CreateWebhookSample",
+			Handler:    _WebhookService_CreateWebhookSample_Handler,
+		},
+		{
+			MethodName: "ListWebhookSamples",
+			Handler:    _WebhookService_ListWebhookSamples_Handler,
+		},
+		{
+			MethodName: "ReadWebhookSample",
+			Handler:    _WebhookService_ReadWebhookSample_Handler,
+		},
+		{
+			MethodName: "UpdateWebhookSample",
+			Handler:    _WebhookService_UpdateWebhookSample_Handler,
+		},
+		{
+			MethodName: "DeleteWebhookSample",
+			Handler:    _WebhookService_DeleteWebhookSample_Handler,
+		},
+		{
+			MethodName: "RenderWebhookSample",
+			Handler:    _WebhookService_RenderWebhookSample_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

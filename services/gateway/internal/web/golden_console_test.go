@@ -33,6 +33,8 @@ func consoleCases() []pageCase {
 		Message: "'ref' is undefined " + hostile, Stage: orchv1.WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE,
 		Line: proto.Int64(2), Column: proto.Int64(9),
 	}}
+	sampleTaken := console()
+	sampleTaken[orchv1.WebhookService_CreateWebhookSample_FullMethodName] = rpc.Detail(409, "Another sample of the webhook has this name")
 	replayAway[orchv1.WebhookService_ReplayDeliveries_FullMethodName] = rpc.Detail(503, "The broker is away.")
 	const event = "/events/event/2030-01-31/" + someID
 	const eventType = "/events/types/type/" + someID
@@ -62,14 +64,20 @@ func consoleCases() []pageCase {
 		{name: "bench", path: webhook + "/bench", answers: console()},
 		{name: "bench-error", path: webhook + "/bench?delivery=" + someID, answers: benchError},
 		{name: "bench-check", path: webhook + "/bench", answers: console(), form: url.Values{
-			"action": {"bench-check"}, "template": {"{{ " + hostile + " }}\r\n"}, "delivery": {someID},
+			"action": {"bench-check"}, "template": {"{{ " + hostile + " }}\r\n"}, "request": {"delivery:" + someID},
 		}},
 		{name: "bench-large", path: webhook + "/bench", answers: console(), form: url.Values{
 			"action": {"bench-preview"}, "template": {strings.Repeat("{{ body }}\n", 100_000)},
 		}},
 		{name: "bench-preview", path: webhook + "/bench", answers: console(), form: url.Values{
-			"accept": {fragmentType}, "action": {"bench-preview"}, "template": {"{{ body }}"}, "delivery": {someID},
+			"accept": {fragmentType}, "action": {"bench-preview"}, "template": {"{{ body }}"}, "request": {"delivery:" + someID},
 		}},
+		{name: "bench-sample", path: webhook + "/bench?sample=" + someID, answers: console()},
+		{name: "bench-sample-bad", path: webhook + "/bench?sample=1", status: 400},
+		{name: "bench-sample-refused", path: webhook + "/bench", status: 409, answers: sampleTaken, form: url.Values{
+			"action": {"sample-type"}, "name": {hostile}, "method": {"PUT"}, "headers": {"X-A: " + hostile + "\r\n"}, "body": {"{}"}, "request": {"sample:" + someID},
+		}},
+		{name: "bench-sample-delete", path: webhook + "/bench", answers: console(), form: url.Values{"action": {"sample-delete"}, "request": {"sample:" + someID}}},
 		{name: "bench-empty", path: webhook + "/bench", answers: console(), status: 422, form: url.Values{"action": {"bench-preview"}}},
 		{name: "bench-response", path: webhook + "/bench", answers: responseFailed},
 		{name: "delivery-response", path: delivery, answers: responded},
@@ -160,6 +168,13 @@ func console() answers {
 		}}},
 		orchv1.WebhookService_RenderDelivery_FullMethodName: &orchv1.WebhookRendering{
 			Rendered: proto.String(`{"event": "github.push"}`), Event: []byte(`{"event": "github.push", "payload": {"note": "<script>"}}`),
+		},
+		orchv1.WebhookService_ListWebhookSamples_FullMethodName: &orchv1.WebhookSampleList{Samples: []*orchv1.WebhookSample{{
+			Id: someID, WebhookId: someID, Name: "large " + hostile, Created: at(time.Hour), Method: "POST", Path: "/" + hostile,
+			Headers: map[string]string{"x-a": hostile}, Body: `{"ref": "<b>"}`,
+		}}},
+		orchv1.WebhookService_RenderWebhookSample_FullMethodName: &orchv1.WebhookRendering{
+			Rendered: proto.String(`{"event": "github.push"}`), Event: []byte(`{"event": "github.push", "payload": {"sample": "<b>"}}`),
 		},
 		orchv1.WebhookService_ReplayDeliveries_FullMethodName: &orchv1.WebhookDeliveryList{Deliveries: []*orchv1.WebhookDelivery{replayed}},
 		orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{

@@ -28,6 +28,8 @@ const (
 	DeadLetter Collection = "dead_letter"
 	// WebhookDelivery stores the delivery log of webhooks.
 	WebhookDelivery Collection = "webhook_delivery"
+	// WebhookSample stores the requests that users keep under a name.
+	WebhookSample Collection = "webhook_sample"
 	// Destination stores the addresses that receive events, and DestinationDelivery the events, calls and
 	// notifications on their way to them.
 	Destination         Collection = "destination"

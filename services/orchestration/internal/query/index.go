@@ -285,6 +285,7 @@ func indexes() []Index {
 			For: "the oldest refused requests of a webhook; verified requests have no key",
 		},
 		{Collection: WebhookDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
+		{Collection: WebhookSample, Keys: scoped("webhook_id", "name"), Unique: true, For: "one sample of a webhook per name; listed by name"},
 		{Collection: Destination, Keys: scoped("name"), Unique: true, For: "one destination per name; NAME_*; name.any_"},
 		{Collection: Destination, Keys: scoped("block_document_id", "name"), For: "destinations with subscriptions"},
 		{Collection: Destination, Keys: keys("due"), Sparse: true, For: "destinations with work, of all workspaces"},

@@ -119,6 +119,8 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		find("destinations that are due", Destination, bson.D{is("due", bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: int64(50)}})}, asc("due"), 256),
 		find("refused requests of a webhook beyond their bound", WebhookDelivery,
 			scoped(is("webhook_id", some), is("refused", true)), bson.D{{Key: "received", Value: -1}, {Key: "_id", Value: -1}}, 1),
+		find("samples of a webhook", WebhookSample, scoped(is("webhook_id", some)), asc("name"), 0),
+		count("samples of a webhook", WebhookSample, scoped(is("webhook_id", some))),
 		find("deliveries that are due", DestinationDelivery, scoped(is("destination_id", some),
 			is("next_attempt", bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: int64(50)}})), asc("next_attempt", "sequence"), 100),
 		find("first delivery of a key", DestinationDelivery, scoped(is("destination_id", some), is("key", "key5")), asc("sequence"), 1),

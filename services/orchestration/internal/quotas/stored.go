@@ -27,6 +27,7 @@ var creations = map[string]bool{
 	orchv1.FlowRunService_CreateFlowRun_FullMethodName:                       true,
 	orchv1.SavedSearchService_CreateSavedSearch_FullMethodName:               true,
 	orchv1.VariableService_CreateVariable_FullMethodName:                     true,
+	orchv1.WebhookService_CreateWebhookSample_FullMethodName:                 true,
 	orchv1.WorkPoolService_CreateWorkPool_FullMethodName:                     true,
 	orchv1.WorkPoolService_CreateWorkPoolQueue_FullMethodName:                true,
 	orchv1.WorkQueueService_CreateWorkQueue_FullMethodName:                   true,

@@ -15,7 +15,7 @@ import (
 func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (int64, error) {
 	var total int64
 	err := s.eachLog(ctx, ws, func(webhook uuid.UUID) (bool, error) {
-		n, err := s.deliveries.Count(ctx, ws, store.Query{Filter: append(deliveriesOf(webhook), e.Filter("received")...), Limit: limit - total})
+		n, err := s.deliveries.Count(ctx, ws, store.Query{Filter: append(ofWebhook(webhook), e.Filter("received")...), Limit: limit - total})
 		total += n
 		return total < limit, err
 	})
@@ -26,7 +26,7 @@ func (s *Service) CountExpired(ctx context.Context, ws uuid.UUID, e store.Expire
 func (s *Service) DeleteExpired(ctx context.Context, ws uuid.UUID, e store.Expired, limit int64) (store.Expiry, error) {
 	var total store.Expiry
 	err := s.eachLog(ctx, ws, func(webhook uuid.UUID) (bool, error) {
-		filter := append(deliveriesOf(webhook), e.Filter("received")...)
+		filter := append(ofWebhook(webhook), e.Filter("received")...)
 		one, err := store.DeleteOldest(ctx, s.deliveries, ws, filter, "received", limit-total.Deleted)
 		total.Deleted += one.Deleted
 		total.More = total.More || one.More

@@ -31,7 +31,7 @@ func (s *Service) ListWebhookIssues(ctx context.Context, r *orchv1.ListWebhookIs
 	}
 	list := &orchv1.WebhookIssueList{}
 	issues := map[cause]*orchv1.WebhookIssue{}
-	err = s.deliveries.Each(ctx, info.Workspace, store.Query{Filter: deliveriesOf(id), Sort: oldestFirst}, func(d *orchv1.WebhookDelivery) bool {
+	err = s.deliveries.Each(ctx, info.Workspace, store.Query{Filter: ofWebhook(id), Sort: oldestFirst}, func(d *orchv1.WebhookDelivery) bool {
 		if !deliverylog.Unresolved(d) {
 			return true
 		}

@@ -97,7 +97,7 @@ func (s *Service) document(d *orchv1.WebhookDelivery) (owner, bson.Raw, error) {
 	return w, doc, err
 }
 
-func deliveriesOf(webhook uuid.UUID) bson.D {
+func ofWebhook(webhook uuid.UUID) bson.D {
 	return bson.D{{Key: "webhook_id", Value: store.Binary(webhook)}}
 }
 
@@ -105,12 +105,12 @@ func deliveriesOf(webhook uuid.UUID) bson.D {
 func (s *Service) prune(ctx context.Context, w owner, refused bool) error {
 	received := func(d *orchv1.WebhookDelivery) time.Time { return d.GetReceived().AsTime() }
 	if refused {
-		filter := append(deliveriesOf(w.webhook), bson.E{Key: "refused", Value: true})
+		filter := append(ofWebhook(w.webhook), bson.E{Key: "refused", Value: true})
 		if err := store.KeepNewest(ctx, s.deliveries, w.ws, filter, "received", received, max(1, s.maxStored/refusedShare)); err != nil {
 			return err
 		}
 	}
-	return store.KeepNewest(ctx, s.deliveries, w.ws, deliveriesOf(w.webhook), "received", received, s.maxStored)
+	return store.KeepNewest(ctx, s.deliveries, w.ws, ofWebhook(w.webhook), "received", received, s.maxStored)
 }
 
 // forget deletes the delivery log and the watch of a deleted webhook. Remaining and later deliveries expire.
@@ -118,7 +118,7 @@ func (s *Service) forget(ctx context.Context, ws, webhook uuid.UUID) {
 	if err := s.unwatch(ctx, ws, webhook); err != nil {
 		s.log.WarnContext(ctx, "failed to delete the watch of a deleted webhook", "webhook_id", webhook, "error", err)
 	}
-	if err := s.deliveries.DeleteMany(ctx, ws, deliveriesOf(webhook)); err != nil {
+	if err := s.deliveries.DeleteMany(ctx, ws, ofWebhook(webhook)); err != nil {
 		s.log.WarnContext(ctx, "failed to delete the deliveries of a deleted webhook; they expire instead", "webhook_id", webhook, "error", err)
 	}
 }

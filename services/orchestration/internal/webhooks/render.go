@@ -63,16 +63,25 @@ func (s *Service) RenderDelivery(ctx context.Context, r *orchv1.RenderDeliveryRe
 	if reason := deliverylog.NotReplayable(d); reason != "" {
 		return nil, rpc.Detail(http.StatusConflict, reason)
 	}
-	recorded, err := s.recordedRequest(info.Workspace, w, d)
+	return s.renderRecorded(ctx, info.Workspace, w, d, r.GetDraft())
+}
+
+// renderRecorded renders a recorded request with a draft, which may be nil.
+func (s *Service) renderRecorded(
+	ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d *orchv1.WebhookDelivery, draft *orchv1.WebhookDeliveryDraft,
+) (*orchv1.WebhookRendering, error) {
+	recorded, err := s.recordedRequest(ws, w, d)
 	if err != nil {
-		return nil, fmt.Errorf("render delivery: %w", err)
+		return nil, fmt.Errorf("render a recorded request: %w", err)
 	}
 	w = proto.CloneOf(w)
-	if r.GetDraft().GetTemplate() != "" {
-		w.Template = r.GetDraft().GetTemplate()
+	if draft.GetTemplate() != "" {
+		w.Template = draft.GetTemplate()
 	}
-	setDraftFilter(w, r.GetDraft().Filter)
-	return s.rendering(ctx, info.Workspace, w, recorded, eventID(d))
+	if draft != nil {
+		setDraftFilter(w, draft.Filter)
+	}
+	return s.rendering(ctx, ws, w, recorded, eventID(d))
 }
 
 // setDraftFilter sets the filter of a draft: nil leaves that of the webhook, an empty one means none.
@@ -145,8 +154,17 @@ func (s *Service) warnings(ctx context.Context, w *orchv1.Webhook, r *receive.Re
 	return out
 }
 
-// draftRequest is the request of a draft, as it would have been received.
-func (s *Service) draftRequest(draft *orchv1.WebhookDraft) *receive.Request {
+// typedRequest is a request that a user typed.
+type typedRequest interface {
+	GetMethod() string
+	GetPath() string
+	GetQuery() string
+	GetHeaders() map[string]string
+	GetBody() []byte
+}
+
+// draftRequest is a typed request, as it would have been received.
+func (s *Service) draftRequest(draft typedRequest) *receive.Request {
 	r := &receive.Request{Method: draft.GetMethod(), Query: draft.GetQuery(), Path: draft.GetPath(), Received: s.webhooks.Store().Now()}
 	for name, value := range draft.GetHeaders() {
 		if name = strings.ToLower(name); name != "authorization" { // Templates never see it.
@@ -159,12 +177,12 @@ func (s *Service) draftRequest(draft *orchv1.WebhookDraft) *receive.Request {
 		return r // These methods have no body, whatever the client sent.
 	}
 	r.Raw = []byte{}
-	if draft.Body != nil {
+	if body := draft.GetBody(); body != nil {
 		var text string
-		if json.Unmarshal(draft.GetBody(), &text) == nil {
+		if json.Unmarshal(body, &text) == nil {
 			r.Raw = []byte(text)
 		} else {
-			r.Raw = draft.GetBody()
+			r.Raw = body
 		}
 	}
 	r.Wire = r.Raw

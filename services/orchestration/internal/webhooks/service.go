@@ -64,6 +64,7 @@ type Service struct {
 	journal    *broker.Journal
 	recorded   func(ws, webhook uuid.UUID)
 	deliveries *store.Collection[*orchv1.WebhookDelivery]
+	samples    *store.Collection[*orchv1.WebhookSample]
 	logged     pagination.Source[*orchv1.WebhookDelivery]
 	maxStored  int64
 	retention  time.Duration
@@ -131,6 +132,7 @@ func New(d Deps) *Service {
 		journal:    d.Journal,
 		recorded:   d.Recorded,
 		deliveries: deliveries,
+		samples:    store.NewCollection(d.Store, query.WebhookSample, &orchv1.WebhookSample{}),
 		logged:     pagination.NewSource(deliveries, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_DESC),
 		maxStored:  d.MaxDeliveries,
 		retention:  d.Retention,

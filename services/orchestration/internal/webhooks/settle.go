@@ -12,11 +12,11 @@ import (
 )
 
 // settle checks a webhook again after a write, and updates its watch. It disables an open webhook if enforcement was switched on concurrently,
-// and deletes a webhook if its service account was deleted concurrently.
+// and deletes a webhook if its service account was deleted concurrently. It deletes watch and samples of a webhook that was deleted.
 func (s *Service) settle(ctx context.Context, ws, id uuid.UUID) error {
 	w, err := s.webhooks.Get(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return s.unwatch(ctx, ws, id)
+		return errors.Join(s.unwatch(ctx, ws, id), s.samples.DeleteMany(ctx, ws, ofWebhook(id)))
 	}
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (s *Service) summarize(ctx context.Context, ws, webhook uuid.UUID) (*orchv1
 	}
 	summary := &orchv1.WebhookDeliverySummary{}
 	counts := map[outcome]*orchv1.WebhookDeliveryCount{}
-	err := s.deliveries.Each(ctx, ws, store.Query{Filter: deliveriesOf(webhook), Sort: oldestFirst}, func(d *orchv1.WebhookDelivery) bool {
+	err := s.deliveries.Each(ctx, ws, store.Query{Filter: ofWebhook(webhook), Sort: oldestFirst}, func(d *orchv1.WebhookDelivery) bool {
 		key := outcome{d.GetStatus(), d.GetReason()}
 		count := counts[key]
 		if count == nil {

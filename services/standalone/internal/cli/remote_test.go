@@ -210,6 +210,27 @@ func TestWebhookPresetCommands(t *testing.T) {
 	s.golden("webhook_presets.txt")
 }
 
+// TestWebhookSampleCommands: a typed request is kept, tried with a draft, renamed and deleted with its text.
+func TestWebhookSampleCommands(t *testing.T) {
+	s, _ := newShell(t)
+	s.run("webhook", "create", "pushes", "-t", `{"event": "push", "resource": {"orch.resource.id": "repository.{{ body.repository }}"}}`)
+	s.run("webhook", "sample", "create", "pushes", "large", "--data", `{"repository": "hall"}`, "-H", "X-Token: top-secret", "--query", "a=1")
+	s.run("webhook", "sample", "create", "pushes", "large")
+	s.run("webhook", "sample", "create", "pushes", "other", "--delivery", "00000000-0000-4000-8000-000000000000", "--data", "{}")
+	s.run("webhook", "sample", "ls", "pushes")
+	s.run("webhook", "sample", "inspect", "pushes", "large")
+	s.run("webhook", "test", "pushes", "--sample", "large")
+	s.run("webhook", "test", "pushes", "--sample", "large", "--template", `{{ body.repository }}`)
+	s.run("webhook", "test", "pushes", "--sample", "large", "--filter", `body.repository == "barn"`)
+	s.run("webhook", "test", "pushes", "--sample", "lage")
+	s.run("webhook", "test", "pushes", "--sample", "large", "--data", "{}")
+	s.run("webhook", "sample", "rename", "pushes", "large", "push to hall")
+	s.run("webhook", "delete-deliveries", "pushes", "--samples")
+	s.run("webhook", "delete-deliveries", "pushes", "--search", "HALL", "--samples")
+	s.run("webhook", "sample", "delete", "pushes", "push to hall")
+	s.golden("webhook_samples.txt")
+}
+
 // TestWebhookExplanations: missing values, refused methods and failed deliveries are explained with their place.
 func TestWebhookExplanations(t *testing.T) {
 	s, _ := newShell(t)

@@ -77,7 +77,7 @@ func webhookCommand(version string) *cobra.Command {
 		Long: `Manage webhooks, test them, and inspect their deliveries. Commands accept a webhook's id or its name.`,
 	},
 		webhookCreateCommand, webhookPresetsCommand, webhookApplyCommand, webhookExportCommand, webhookListCommand, webhookInspectCommand, webhookUpdateCommand, webhookToggleCommand, webhookEnableCommand, webhookDisableCommand,
-		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookDeliveriesCommand, webhookDeleteDeliveriesCommand, webhookIssuesCommand, webhookReplayCommand,
+		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookSampleCommand, webhookDeliveriesCommand, webhookDeleteDeliveriesCommand, webhookIssuesCommand, webhookReplayCommand,
 		webhookTailCommand)
 }
 

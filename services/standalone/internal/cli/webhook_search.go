@@ -42,13 +42,17 @@ func webhookDeleteDeliveriesCommand(c *connection) *cobra.Command {
 		Use:   "delete-deliveries WEBHOOK",
 		Short: "Delete deliveries from the log of a webhook, with their requests",
 		Long: `Delete deliveries from the log of a webhook, with their requests: those that contain a text, such as the data of a person, and that
-match the other flags. Their events stay.`,
-		Example: "  orch webhook delete-deliveries pushes --search ada@example.com",
+match the other flags. Their events stay. With --samples the samples of the webhook that contain the text are deleted, too.`,
+		Example: "  orch webhook delete-deliveries pushes --search ada@example.com --samples",
 		Args:    cobra.ExactArgs(1),
 	}
 	filter := newDeliveryFilter(cmd)
 	text, yes := searchFlag(cmd), yesFlag(cmd)
+	withSamples := cmd.Flags().Bool("samples", false, "delete the samples that contain the text of --search, too")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *withSamples && *text == "" {
+			return fmt.Errorf("%w: --samples needs --search", errArgument)
+		}
 		criteria, err := filter.criteria()
 		if err != nil {
 			return err
@@ -66,23 +70,28 @@ match the other flags. Their events stay.`,
 		}
 		body := map[string]any{"deliveries": criteria}
 		if *text != "" {
-			body["text"] = *text
+			body["text"], body["samples"] = *text, *withSamples
 		}
-		deleted := 0
+		deleted, samples := 0, 0
 		for {
 			result, err := remote.Read[struct {
 				Deleted       int     `json:"deleted"`
+				Samples       int     `json:"samples"`
 				NextPageToken *string `json:"next_page_token"`
 			}](cmd.Context(), s, http.MethodPost, path+"/deliveries/delete", body)
 			if err != nil {
 				return fmt.Errorf("after %d deliveries were deleted: %w", deleted, err)
 			}
+			samples += result.Samples
 			if deleted += result.Deleted; result.NextPageToken == nil {
 				break
 			}
 			body["page_token"] = *result.NextPageToken
 		}
 		c.say(cmd, "Deleted %d deliveries.", deleted)
+		if *withSamples {
+			c.say(cmd, "Deleted %d samples.", samples)
+		}
 		return nil
 	}
 	return cmd

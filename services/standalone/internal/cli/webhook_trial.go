@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -41,25 +42,26 @@ with its line. Nothing is published. With --send the request is posted to the we
 the sender would, with the secret of --secret-file.`,
 		Example: `  orch webhook test pushes --data-file push.json --header 'X-GitHub-Event: push'
   orch webhook test pushes --data-file push.json --template-file next.jinja
+  orch webhook test pushes --sample "push to main"
   orch webhook test pushes --preset-sample github --sign --secret-file secret.txt --send`,
 		Args: cobra.ExactArgs(1),
 	}
-	t.body = textFlag(cmd, "data", "", "the body of the request")
+	request := t.requestFlags(cmd)
 	template := textFlag(cmd, "template", "t", "a draft of the template, to be tried without saving it")
 	filter := textFlag(cmd, "filter", "", "a draft of the filter, to be tried without saving it; an empty one tries none")
 	flags := cmd.Flags()
-	flags.StringVarP(&t.method, "method", "X", http.MethodPost, "the method of the request")
-	flags.StringArrayVarP(&t.headers, "header", "H", nil, "a header, as Name: value; several may be given")
-	flags.StringVar(&t.query, "query", "", "the query string, without the question mark")
-	flags.StringVar(&t.path, "path", "", "what follows the address")
 	send := flags.Bool("send", false, "post the request to the webhook")
 	sign := flags.Bool("sign", false, "sign the request by the webhook's scheme")
+	kept := flags.String("sample", "", "take the request from a sample of the webhook, by name or id")
 	sample := flags.String("preset-sample", "", "take headers and body from the sample of a preset")
 	t.secret = textFlag(cmd, "secret", "", "the secret to sign with; of two lines the first")
 	cmd.MarkFlagsMutuallyExclusive("send", "template")
 	cmd.MarkFlagsMutuallyExclusive("send", "template-file")
 	cmd.MarkFlagsMutuallyExclusive("send", "filter")
 	cmd.MarkFlagsMutuallyExclusive("send", "filter-file")
+	for _, flag := range append(request, "send", "preset-sample") {
+		cmd.MarkFlagsMutuallyExclusive("sample", flag)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *sign && !*send {
 			return fmt.Errorf("%w: --sign needs --send: a dry run checks no signature", errArgument)
@@ -85,43 +87,69 @@ the sender would, with the secret of --secret-file.`,
 			}
 		}
 		if *send {
-			if strings.HasSuffix(w.URL, webhookdef.MaskedSlug) {
-				return fmt.Errorf("send to webhook %s: your role does not show its address", w.Name)
-			}
-			newest, err := newestDelivery(cmd.Context(), s, path)
-			if err != nil {
-				return err
-			}
-			status, err := t.send(cmd, c, w.URL)
-			if err != nil || status < http.StatusBadRequest {
-				return err
-			}
-			return c.showRefusal(cmd, s, path, newest, w)
+			return c.sendTrial(cmd, s, path, w, t)
 		}
+		body := map[string]any{}
 		draft, given, err := template()
 		if err != nil {
 			return err
 		}
 		if given {
-			w.Template = draft
-		}
-		request, err := t.draft(w.Template)
-		if err != nil {
-			return err
+			body["template"], w.Template = draft, draft
 		}
 		if draft, given, err = filter(); err != nil {
 			return err
 		} else if given {
-			request["filter"], w.Filter = draft, &draft
+			body["filter"], w.Filter = draft, &draft
 		}
-		request["webhook_id"] = w.ID
-		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/webhooks/render"), request)
+		render := s.InWorkspace("/webhooks/render")
+		if *kept != "" {
+			if path, err = samplePath(cmd.Context(), s, path, *kept); err != nil {
+				return err
+			}
+			render = path + "/render"
+		} else {
+			fields, err := t.fields()
+			if err != nil {
+				return err
+			}
+			maps.Copy(body, fields)
+			body["template"], body["webhook_id"] = w.Template, w.ID
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodPost, render, body)
 		if err != nil {
 			return err
 		}
 		return c.showRendering(cmd, answer, w)
 	}
 	return cmd
+}
+
+// sendTrial posts the request to the address of a webhook, and explains a refusal by the webhook's delivery log.
+func (c *connection) sendTrial(cmd *cobra.Command, s *remote.Server, path string, w webhookSummary, t trial) error {
+	if strings.HasSuffix(w.URL, webhookdef.MaskedSlug) {
+		return fmt.Errorf("send to webhook %s: your role does not show its address", w.Name)
+	}
+	newest, err := newestDelivery(cmd.Context(), s, path)
+	if err != nil {
+		return err
+	}
+	status, err := t.send(cmd, c, w.URL)
+	if err != nil || status < http.StatusBadRequest {
+		return err
+	}
+	return c.showRefusal(cmd, s, path, newest, w)
+}
+
+// requestFlags adds the flags of a request, and returns their names.
+func (t *trial) requestFlags(cmd *cobra.Command) []string {
+	t.body = textFlag(cmd, "data", "", "the body of the request")
+	flags := cmd.Flags()
+	flags.StringVarP(&t.method, "method", "X", http.MethodPost, "the method of the request")
+	flags.StringArrayVarP(&t.headers, "header", "H", nil, "a header, as Name: value; several may be given")
+	flags.StringVar(&t.query, "query", "", "the query string, without the question mark")
+	flags.StringVar(&t.path, "path", "", "what follows the address")
+	return []string{"data", "data-file", "method", "header", "query", "path"}
 }
 
 // header reads the headers; a body that is JSON and has no type gets that of JSON.
@@ -160,8 +188,8 @@ func (t *trial) request() (body string, header http.Header, err error) {
 	return body, header, err
 }
 
-// draft is the body of a request to render.
-func (t *trial) draft(template string) (map[string]any, error) {
+// fields is the request in the form of the API.
+func (t *trial) fields() (map[string]any, error) {
 	body, header, err := t.request()
 	if err != nil {
 		return nil, err
@@ -170,9 +198,7 @@ func (t *trial) draft(template string) (map[string]any, error) {
 	for name, values := range header {
 		flat[name] = strings.Join(values, ", ")
 	}
-	return map[string]any{
-		"template": template, "method": strings.ToUpper(t.method), "headers": flat, "body": body, "query": t.query, "path": t.path,
-	}, nil
+	return map[string]any{"method": strings.ToUpper(t.method), "headers": flat, "body": body, "query": t.query, "path": t.path}, nil
 }
 
 // send posts the request as its sender would, and returns the status of the response.

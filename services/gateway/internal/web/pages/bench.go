@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -15,26 +16,29 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// benchView is the data of the bench: a filter and a template beside the last real deliveries.
+// benchView is the data of the bench: a filter and a template beside the last real deliveries and the samples.
 type benchView struct {
 	Name, Back, Path string
 	Template, Filter string
 	Saved            bool // Whether filter and template are the stored ones.
 	Strict           bool // Whether a missing value is an error.
 	// Rows is the height of the editor, and Numbers the numbers of its lines.
-	Rows       int
-	Numbers    string
-	Delivery   string
-	Deliveries []choice
-	Request    string
-	Outcome    markup.Markup
-	Received   markup.Markup
-	Headers    []header
-	Body       markup.Markup
-	Preview    preview
-	Check      *templateCheck
-	Problems   []string
-	LeftOut    string
+	Rows    int
+	Numbers string
+	// Current is the value of the choice of Samples or Deliveries whose request is shown.
+	Current             string
+	Samples, Deliveries []choice
+	Request             string
+	Outcome             markup.Markup
+	Received            markup.Markup
+	Headers             []header
+	Body                markup.Markup
+	Preview             preview
+	Check               *templateCheck
+	Problems            []string
+	LeftOut             string
+	Forms               []form
+	Buttons             []button
 }
 
 // draft is what the bench tries: a template, and a filter that may be empty.
@@ -59,16 +63,17 @@ type preview struct {
 const benchDeliveries = 50
 
 func benchPage() page.Page {
-	previewCalls := []string{orchv1.WebhookService_RenderDelivery_FullMethodName}
+	previewCalls := []string{orchv1.WebhookService_RenderDelivery_FullMethodName, orchv1.WebhookService_RenderWebhookSample_FullMethodName}
 	return page.Page{
 		Pattern: "/webhooks/webhook/{id}/bench",
 		Section: "/webhooks",
 		Needs: []string{
 			orchv1.WebhookService_ReadWebhook_FullMethodName, orchv1.WebhookService_ReadDeliveries_FullMethodName,
 			orchv1.WebhookService_RenderDelivery_FullMethodName,
+			orchv1.WebhookService_ListWebhookSamples_FullMethodName, orchv1.WebhookService_RenderWebhookSample_FullMethodName,
 		},
-		Show: func(r *page.Request) (page.View, error) { return showBench(r, nil, false) },
-		Actions: []page.Action{
+		Show: showStored,
+		Actions: append([]page.Action{
 			{Name: "bench-preview", Calls: previewCalls, Do: func(r *page.Request) (page.View, error) { return postedBench(r, false) }},
 			{Name: "bench-check", Calls: previewCalls, Do: func(r *page.Request) (page.View, error) { return postedBench(r, true) }},
 			{
@@ -76,17 +81,20 @@ func benchPage() page.Page {
 				Done: "Filter and template are saved. Failed deliveries can be replayed with them.",
 				Do:   saveDraft,
 			},
-		},
+		}, sampleActions()...),
 	}
 }
+
+// showStored shows filter and template as they are stored.
+func showStored(r *page.Request) (page.View, error) { return showBench(r, nil, false) }
 
 func postedBench(r *page.Request, check bool) (page.View, error) {
 	posted := postedDraft(r)
 	if posted.template == "" {
 		return page.View{}, rpc.Detail(http.StatusUnprocessableEntity, "The template is empty.")
 	}
-	if id := r.Field("delivery"); r.Fragment && !check && id != "" {
-		return previewDelivery(r, posted, id)
+	if chosen := postedRequest(r); r.Fragment && !check && chosen.id != "" {
+		return previewRequest(r, posted, chosen)
 	}
 	return showBench(r, &posted, check)
 }
@@ -95,11 +103,11 @@ func postedDraft(r *page.Request) draft {
 	return draft{template: newlines(r.Form.Get("template")), filter: strings.TrimSpace(newlines(r.Form.Get("filter")))}
 }
 
-// previewDelivery tries a draft with one delivery, while the reader types. It reads nothing else.
-func previewDelivery(r *page.Request, tried draft, delivery string) (page.View, error) {
-	rendering := render(r.Vars["id"], tried, delivery)
+// previewRequest tries a draft with one request, while the reader types. It reads nothing else.
+func previewRequest(r *page.Request, tried draft, chosen requestKey) (page.View, error) {
+	rendering := render(r.Vars["id"], tried, chosen)
 	if err := r.Call(rendering); rpc.HTTPError(err).GetStatus() == http.StatusNotFound {
-		return page.View{}, &page.NotFound{What: "delivery"}
+		return page.View{}, &page.NotFound{What: chosen.kind}
 	}
 	return page.View{Title: "Preview", Template: "bench.html", Data: benchView{Preview: newPreview(tried, rendering)}}, nil
 }
@@ -137,21 +145,18 @@ func saveDraft(r *page.Request) (page.View, error) {
 	return view, nil
 }
 
-// showBench shows a draft beside a delivery. Nil means filter and template as they are stored.
+// showBench shows a draft beside a request. Nil means filter and template as they are stored.
 func showBench(r *page.Request, tried *draft, check bool) (page.View, error) {
 	id := r.Vars["id"]
-	wanted := r.UUIDs("delivery")
+	wanted := wantedRequest(r)
 	if err := r.Err(); err != nil {
 		return page.View{}, err
 	}
-	if posted := r.Field("delivery"); posted != "" {
-		wanted = []string{posted}
-	}
-	webhook, list := readWebhook(id), readDeliveries(id, apicall.JSON{"limit": maxRead})
-	calls := []apicall.Call{webhook, list}
+	webhook, list, kept := readWebhook(id), readDeliveries(id, apicall.JSON{"limit": maxRead}), readSamples(id)
+	calls := []apicall.Call{webhook, list, kept}
 	var named *apicall.Unary[*orchv1.WebhookDeliveryList]
-	if len(wanted) > 0 { // It may be older than the last ones.
-		named = readDeliveries(id, apicall.JSON{"limit": 1, "deliveries": apicall.JSON{"id": any_(wanted[:1])}})
+	if wanted.kind == kindDelivery { // It may be older than the last ones.
+		named = readDeliveries(id, apicall.JSON{"limit": 1, "deliveries": apicall.JSON{"id": any_([]string{wanted.id})}})
 		calls = append(calls, named)
 	}
 	if err := r.Call(calls...); err != nil {
@@ -159,6 +164,7 @@ func showBench(r *page.Request, tried *draft, check bool) (page.View, error) {
 	}
 	w := webhook.Result()
 	deliveries, leftOut := renderable(list.Result().GetDeliveries())
+	samples := sampleRequests(kept.Result().GetSamples())
 	stored := draft{w.GetTemplate(), w.GetFilter()}
 	if tried == nil {
 		tried = &stored
@@ -169,26 +175,31 @@ func showBench(r *page.Request, tried *draft, check bool) (page.View, error) {
 	}
 	v.Strict = w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT
 	v.Rows, v.Numbers = editorLines(v.Template)
-	var chosen *orchv1.WebhookDelivery
+	latest := slices.Concat(deliveries, samples)
+	among := latest
 	if named != nil {
-		if one, _ := renderable(named.Result().GetDeliveries()); len(one) > 0 && one[0].GetId() == wanted[0] {
-			chosen = one[0]
-		} else {
-			v.Problems = append(v.Problems, "The delivery does not exist any more, or the log has not all of it.")
-		}
+		older, _ := renderable(named.Result().GetDeliveries())
+		among = slices.Concat(older, latest)
 	}
-	if chosen == nil && len(deliveries) > 0 {
-		chosen = deliveries[0]
+	var chosen *benchRequest
+	if at := slices.IndexFunc(among, func(one benchRequest) bool { return one.key() == wanted }); at >= 0 {
+		chosen = &among[at]
+	} else if wanted.id != "" {
+		v.Problems = append(v.Problems, "The "+wanted.kind+" does not exist any more, or the log has not all of it.")
 	}
-	v.choose(r, deliveries, chosen)
+	if chosen == nil && len(latest) > 0 {
+		chosen = &latest[0]
+	}
+	v.choose(r, samples, deliveries, chosen)
 	if chosen != nil {
-		rendering := render(id, *tried, chosen.GetId())
+		rendering := render(id, *tried, chosen.key())
 		_ = r.Call(rendering)
 		v.Preview = newPreview(*tried, rendering)
 	}
 	if check {
-		v.Check = checkDraft(r, w.GetId(), stored, *tried, deliveries)
+		v.Check = checkDraft(r, w.GetId(), stored, *tried, slices.Concat(samples, deliveries))
 	}
+	v.Forms, v.Buttons = sampleForms(r, chosen)
 	return page.View{Title: "Bench of " + v.Name, Template: "bench.html", Data: v}, nil
 }
 
@@ -209,13 +220,13 @@ func editorLines(template string) (rows int, numbers string) {
 }
 
 // renderable selects the deliveries whose request the log has whole, and words what it leaves out.
-func renderable(deliveries []*orchv1.WebhookDelivery) (whole []*orchv1.WebhookDelivery, leftOut string) {
+func renderable(deliveries []*orchv1.WebhookDelivery) (whole []benchRequest, leftOut string) {
 	left := 0
 	for _, d := range deliveries {
 		if deliverylog.NotReplayable(d) != "" || d.GetStatus() == http.StatusRequestEntityTooLarge {
 			left++
 		} else if len(whole) < benchDeliveries {
-			whole = append(whole, d)
+			whole = append(whole, benchRequest{WebhookDelivery: d})
 		}
 	}
 	if left > 0 {
@@ -224,37 +235,42 @@ func renderable(deliveries []*orchv1.WebhookDelivery) (whole []*orchv1.WebhookDe
 	return whole, leftOut
 }
 
-// choose fills in the chosen delivery and its alternatives.
-func (v *benchView) choose(r *page.Request, deliveries []*orchv1.WebhookDelivery, chosen *orchv1.WebhookDelivery) {
+// choose fills in the chosen request and its alternatives.
+func (v *benchView) choose(r *page.Request, samples, deliveries []benchRequest, chosen *benchRequest) {
 	if chosen == nil {
 		return
 	}
-	v.Delivery, v.Request, v.Outcome = chosen.GetId(), requestLine(chosen), show.Outcome(chosen)
-	v.Received = clockOf(r).Time(chosen.GetReceived())
+	v.Current, v.Request, v.Received = chosen.key().String(), requestLine(chosen.WebhookDelivery), clockOf(r).Time(chosen.GetReceived())
 	v.Headers = visibleHeaders(chosen.GetHeaders())
+	if chosen.sample == "" {
+		v.Outcome = show.Outcome(chosen.WebhookDelivery)
+	}
 	if chosen.GetBody() != "" {
 		v.Body = show.JSON([]byte(chosen.GetBody()))
 	}
 	listed := false
-	for _, d := range deliveries {
-		current := d.GetId() == chosen.GetId()
-		listed = listed || current
-		v.Deliveries = append(v.Deliveries, choice{Value: d.GetId(), Title: deliveryTitle(r, d), Selected: current})
+	choices := func(all []benchRequest) (list []choice) {
+		for _, one := range all {
+			current := one.key() == chosen.key()
+			listed = listed || current
+			list = append(list, choice{Value: one.key().String(), Title: one.title(r), Selected: current})
+		}
+		return list
 	}
+	v.Samples, v.Deliveries = choices(samples), choices(deliveries)
 	if !listed {
-		v.Deliveries = append(v.Deliveries, choice{Value: chosen.GetId(), Title: deliveryTitle(r, chosen), Selected: true})
+		v.Deliveries = append(v.Deliveries, choice{Value: v.Current, Title: chosen.title(r), Selected: true})
 	}
 }
 
-// deliveryTitle names a delivery among others: its time, its outcome and its request.
-func deliveryTitle(r *page.Request, d *orchv1.WebhookDelivery) string {
-	return clockOf(r).Text(d.GetReceived().AsTime()) + " " + show.OutcomeWord(d) + " " + show.Line(requestLine(d), 40)
-}
-
-// render is the question what the webhook would make of a delivery's request, with a draft of its filter and its template.
-func render(webhook string, tried draft, delivery string) *apicall.Unary[*orchv1.WebhookRendering] {
-	return apicall.New[*orchv1.WebhookRendering](orchv1.WebhookService_RenderDelivery_FullMethodName, apicall.Input{
-		Path: map[string]string{"id": webhook, "delivery_id": delivery}, Body: apicall.JSON{"template": tried.template, "filter": tried.filter},
+// render is the question what the webhook would make of a request, with a draft of its filter and its template.
+func render(webhook string, tried draft, chosen requestKey) *apicall.Unary[*orchv1.WebhookRendering] {
+	method, variable := orchv1.WebhookService_RenderDelivery_FullMethodName, "delivery_id"
+	if chosen.kind == kindSample {
+		method, variable = orchv1.WebhookService_RenderWebhookSample_FullMethodName, "sample_id"
+	}
+	return apicall.New[*orchv1.WebhookRendering](method, apicall.Input{
+		Path: map[string]string{"id": webhook, variable: chosen.id}, Body: apicall.JSON{"template": tried.template, "filter": tried.filter},
 	})
 }
 

@@ -12,15 +12,15 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// templateCheck compares a draft with the stored filter and template over the last deliveries.
+// templateCheck compares a draft with the stored filter and template over the last deliveries and the samples.
 type templateCheck struct {
-	// Summary is "50 deliveries: 46 same, 1 changed, 3 mended, 0 broken".
+	// Summary is "50 requests: 46 same, 1 changed, 3 mended, 0 broken".
 	Summary string
 	Kind    string // Of the notice: good, info or bad.
 	Rows    []checkRow
 }
 
-// checkRow is a delivery for which they differ.
+// checkRow is a request for which they differ.
 type checkRow struct {
 	Word, Class string
 	Delivery    deliveryRow
@@ -30,7 +30,7 @@ type checkRow struct {
 	rank        int
 }
 
-// The classes of a compared delivery.
+// The classes of a compared request.
 const (
 	checkBroken = iota
 	checkFailing
@@ -45,31 +45,31 @@ var (
 	checkClasses = []string{"failed", "crashed", "completed", "running", "cancelled", "pending"}
 )
 
-// checkDraft tries the deliveries with the stored filter and template and with a draft at once.
-func checkDraft(r *page.Request, webhook string, before, after draft, deliveries []*orchv1.WebhookDelivery) *templateCheck {
+// checkDraft tries requests with the stored filter and template and with a draft at once.
+func checkDraft(r *page.Request, webhook string, before, after draft, requests []benchRequest) *templateCheck {
 	var calls []apicall.Call
-	olds, news := make([]*apicall.Unary[*orchv1.WebhookRendering], len(deliveries)), make([]*apicall.Unary[*orchv1.WebhookRendering], len(deliveries))
-	for i, d := range deliveries {
-		olds[i], news[i] = render(webhook, before, d.GetId()), render(webhook, after, d.GetId())
+	olds, news := make([]*apicall.Unary[*orchv1.WebhookRendering], len(requests)), make([]*apicall.Unary[*orchv1.WebhookRendering], len(requests))
+	for i, one := range requests {
+		olds[i], news[i] = render(webhook, before, one.key()), render(webhook, after, one.key())
 		calls = append(calls, olds[i], news[i])
 	}
 	_ = r.Call(calls...) // Those without an answer are counted as not compared.
 	counts := make([]int, len(checkWords))
 	c := &templateCheck{}
 	filtered := 0
-	for i, d := range deliveries {
+	for i, one := range requests {
 		if news[i].Err() == nil && news[i].Result().GetFiltered() {
 			filtered++
 		}
 		row := compareRenderings(olds[i], news[i])
 		counts[row.rank]++
-		row.Word, row.Class, row.Delivery = checkWords[row.rank], checkClasses[row.rank], newDeliveryRow(r, d)
+		row.Word, row.Class, row.Delivery = checkWords[row.rank], checkClasses[row.rank], one.row(r)
 		if row.rank != checkSame {
 			c.Rows = append(c.Rows, row)
 		}
 	}
 	slices.SortStableFunc(c.Rows, func(a, b checkRow) int { return cmp.Compare(a.rank, b.rank) })
-	c.Summary = fmt.Sprintf("%s: %d same, %d changed, %d mended, %d broken", show.Plural(int64(len(deliveries)), "delivery", "deliveries"),
+	c.Summary = fmt.Sprintf("%s: %d same, %d changed, %d mended, %d broken", show.Plural(int64(len(requests)), "request", "requests"),
 		counts[checkSame], counts[checkChanged], counts[checkMended], counts[checkBroken])
 	for _, rank := range []int{checkFailing, checkUnknown} {
 		if counts[rank] > 0 {

@@ -17,13 +17,20 @@ func deleteDeliveries(r *page.Request) (page.View, error) {
 		return page.View{}, err
 	}
 	if !confirmed(r) {
-		return confirm(r, confirmView{
+		v := confirmView{
 			Title: "Delete the deliveries that match?", Action: "deliveries-delete", Button: "Delete the deliveries",
 			Text: "Their requests are deleted from the log, from all its pages. Their events stay.",
-		}), nil
+		}
+		if f.Text != "" {
+			v.Checks = []field{{Name: "samples", Label: "Delete the samples that contain the text, too"}}
+		}
+		return confirm(r, v), nil
 	}
 	var deleted int64
 	body := f.search(f.criteria(f.Window.From, f.Window.To), apicall.JSON{})
+	if f.Text != "" && r.Field("samples") != "" {
+		body["samples"] = true
+	}
 	for range maxDeletions {
 		in := apicall.ID(r.Vars["id"])
 		in.Body = body

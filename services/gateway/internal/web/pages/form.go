@@ -187,6 +187,8 @@ func formsOf(data any) []form {
 		return v.Forms
 	case detailView:
 		return v.Forms
+	case benchView:
+		return v.Forms
 	}
 	return nil
 }

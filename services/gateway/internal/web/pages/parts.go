@@ -154,6 +154,7 @@ type confirmView struct {
 	Items               []string
 	Action, Path, Back  string
 	Fields              []hiddenField
+	Checks              []field
 }
 
 // confirm asks before an action. The form posts to this page again, with the field confirm and the given fields.

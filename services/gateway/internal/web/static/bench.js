@@ -1,4 +1,4 @@
-// Tries filter and template 200 ms after the last key, and when another delivery is chosen. Keeps the numbers of the lines beside
+// Tries filter and template 200 ms after the last key, and when another request is chosen. Keeps the numbers of the lines beside
 // them, shows the line of an error, and offers to save only what was checked.
 import { fragment, swap } from "./swap.js";
 
@@ -61,9 +61,10 @@ if (form) {
     timer = setTimeout(preview, 200);
   };
   for (const name of ["filter", "template"]) form.elements[name].addEventListener("input", changed);
-  form.elements.delivery?.addEventListener("change", () => {
-    const address = new URL(location.href);
-    address.searchParams.set("delivery", form.elements.delivery.value);
+  form.elements.request?.addEventListener("change", () => {
+    const address = new URL(location.href), [kind, id] = form.elements.request.value.split(":");
+    for (const other of ["sample", "delivery"]) address.searchParams.delete(other);
+    address.searchParams.set(kind, id);
     history.replaceState(null, "", address);
     form.querySelector("[data-preview]").click();
   });
