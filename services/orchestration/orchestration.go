@@ -321,7 +321,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
 		Recorded:      deliveryNotifier(feeds.Deliveries(deps.Broker), o.log),
 		MaxDeliveries: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention, Health: cfg.WebhookHealth.policy(), UniqueNames: cfg.WebhookUniqueNames,
-		Quotas: o.quotas,
+		Quotas: o.quotas, Annotate: o.eventTypes.Annotate,
 	})
 	dial, err := safedial.ParsePolicy(cfg.Automations.AllowedNetworks)
 	if err != nil {

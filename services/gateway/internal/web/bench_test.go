@@ -23,7 +23,7 @@ func TestPreviewRendersOneDelivery(t *testing.T) {
 	require.Equal(t, 200, got.Code, got.Body.String())
 	require.Contains(t, got.Body.String(), `id="preview"`)
 	require.NotContains(t, got.Body.String(), "<html")
-	require.Equal(t, []string{orchv1.WebhookService_RenderDelivery_FullMethodName}, s.calls)
+	require.Equal(t, []string{orchv1.WebhookService_RenderDelivery_FullMethodName, orchv1.EventTypeService_ReadEventTypes_FullMethodName}, s.calls)
 	require.Equal(t, "{{ body }}", s.last[orchv1.WebhookService_RenderDelivery_FullMethodName].(*orchv1.RenderDeliveryRequest).GetDraft().GetTemplate())
 	require.Less(t, strings.Count(got.Body.String(), "<"), 100)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"net/url"
 	"strings"
 	"time"
@@ -174,7 +175,7 @@ func console() answers {
 			Headers: map[string]string{"x-a": hostile}, Body: `{"ref": "<b>"}`,
 		}}},
 		orchv1.WebhookService_RenderWebhookSample_FullMethodName: &orchv1.WebhookRendering{
-			Rendered: proto.String(`{"event": "github.push"}`), Event: []byte(`{"event": "github.push", "payload": {"sample": "<b>"}}`),
+			Rendered: proto.String(`{"event": "github.push"}`), Event: violatingPush(),
 		},
 		orchv1.WebhookService_ReplayDeliveries_FullMethodName: &orchv1.WebhookDeliveryList{Deliveries: []*orchv1.WebhookDelivery{replayed}},
 		orchv1.EventService_ReadEvents_FullMethodName: &orchv1.EventPage{
@@ -211,6 +212,17 @@ func pushType() *orchv1.EventType {
 		Schema: []byte(`{"type": "object", "properties": {"note": {"type": "string"}}}`), Pinned: at(time.Hour),
 		PinnedSchema: []byte(`{"description": "</script>", "required": ["note"]}`), Violations: 3,
 	}
+}
+
+// violatingPush is an event that violates the pinned schema of pushType.
+func violatingPush() []byte {
+	text, err := json.Marshal(map[string]any{
+		"event": pushType().GetName(), "payload": map[string]string{"sample": "<b>"}, "related": []map[string]string{pushed().GetRelated()[4].GetLabels()},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return text
 }
 
 // pushed is the event of an action whose run and triggering event a trace follows.

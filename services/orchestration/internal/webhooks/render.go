@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -115,12 +116,30 @@ func (s *Service) rendering(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook
 		out.Handshake = &tried.handshake
 		return out, nil
 	default:
+		if err := s.addAnnotations(ctx, tried); err != nil {
+			return nil, err
+		}
 		if err := setEvents(out, tried.events); err != nil {
 			return nil, err
 		}
 	}
 	out.Warnings = s.warnings(ctx, w, r)
 	return out, nil
+}
+
+// addAnnotations adds the related resources that the events of an attempt would have when they are stored.
+func (s *Service) addAnnotations(ctx context.Context, tried attempt) error {
+	if err := s.annotate(ctx, tried.encoded); err != nil {
+		return err
+	}
+	for i, encoded := range tried.encoded {
+		annotated, _, err := events.FromBroker(encoded)
+		if err != nil {
+			return err
+		}
+		tried.events[i].Related = annotated.GetRelated()
+	}
+	return nil
 }
 
 // setEvents sets the events of a rendering.

@@ -71,6 +71,7 @@ type Service struct {
 	// uniqueNames refuses a name that another webhook of the workspace has.
 	uniqueNames bool
 	quotas      *quotas.Service
+	annotate    func(ctx context.Context, batch []broker.Event) error
 }
 
 // Deps are the dependencies of the service.
@@ -102,6 +103,8 @@ type Deps struct {
 	UniqueNames bool
 	// Quotas admit new webhooks; nil admits all.
 	Quotas *quotas.Service
+	// Annotate adds to events what the server adds before it stores them. The error is an outage.
+	Annotate func(ctx context.Context, batch []broker.Event) error
 }
 
 // New returns the service.
@@ -139,6 +142,7 @@ func New(d Deps) *Service {
 
 		uniqueNames: d.UniqueNames,
 		quotas:      d.Quotas,
+		annotate:    d.Annotate,
 	}
 }
 

@@ -34,11 +34,14 @@ type benchView struct {
 	Headers             []header
 	Body                markup.Markup
 	Preview             preview
-	Check               *templateCheck
-	Problems            []string
-	LeftOut             string
-	Forms               []form
-	Buttons             []button
+	// Example is the last stored event of the first event type of the preview. The fragment for a draft that is typed leaves it out.
+	Example      markup.Markup
+	ExampleTitle string
+	Check        *templateCheck
+	Problems     []string
+	LeftOut      string
+	Forms        []form
+	Buttons      []button
 }
 
 // draft is what the bench tries: a template, and a filter that may be empty.
@@ -57,6 +60,8 @@ type preview struct {
 	// Note is why there is no event although nothing failed.
 	Note     string
 	Response responseView
+	// Types are the event types of the events.
+	Types []benchType
 }
 
 // benchDeliveries is the number of deliveries beside the template.
@@ -72,6 +77,7 @@ func benchPage() page.Page {
 			orchv1.WebhookService_RenderDelivery_FullMethodName,
 			orchv1.WebhookService_ListWebhookSamples_FullMethodName, orchv1.WebhookService_RenderWebhookSample_FullMethodName,
 		},
+		Uses: []string{readEventTypes, orchv1.EventService_ReadEvents_FullMethodName},
 		Show: showStored,
 		Actions: append([]page.Action{
 			{Name: "bench-preview", Calls: previewCalls, Do: func(r *page.Request) (page.View, error) { return postedBench(r, false) }},
@@ -103,13 +109,13 @@ func postedDraft(r *page.Request) draft {
 	return draft{template: newlines(r.Form.Get("template")), filter: strings.TrimSpace(newlines(r.Form.Get("filter")))}
 }
 
-// previewRequest tries a draft with one request, while the reader types. It reads nothing else.
+// previewRequest tries a draft with one request, while the reader types. It reads nothing else but the event types of the events.
 func previewRequest(r *page.Request, tried draft, chosen requestKey) (page.View, error) {
 	rendering := render(r.Vars["id"], tried, chosen)
 	if err := r.Call(rendering); rpc.HTTPError(err).GetStatus() == http.StatusNotFound {
 		return page.View{}, &page.NotFound{What: chosen.kind}
 	}
-	return page.View{Title: "Preview", Template: "bench.html", Data: benchView{Preview: newPreview(tried, rendering)}}, nil
+	return page.View{Title: "Preview", Template: "bench.html", Data: benchView{Preview: newPreview(r, tried, rendering)}}, nil
 }
 
 // readDeliveries is the question for deliveries of a webhook.
@@ -194,11 +200,12 @@ func showBench(r *page.Request, tried *draft, check bool) (page.View, error) {
 	if chosen != nil {
 		rendering := render(id, *tried, chosen.key())
 		_ = r.Call(rendering)
-		v.Preview = newPreview(*tried, rendering)
+		v.Preview = newPreview(r, *tried, rendering)
 	}
 	if check {
 		v.Check = checkDraft(r, w.GetId(), stored, *tried, slices.Concat(samples, deliveries))
 	}
+	v.example(r)
 	v.Forms, v.Buttons = sampleForms(r, chosen)
 	return page.View{Title: "Bench of " + v.Name, Template: "bench.html", Data: v}, nil
 }
@@ -274,7 +281,7 @@ func render(webhook string, tried draft, chosen requestKey) *apicall.Unary[*orch
 	})
 }
 
-func newPreview(tried draft, rendering *apicall.Unary[*orchv1.WebhookRendering]) preview {
+func newPreview(r *page.Request, tried draft, rendering *apicall.Unary[*orchv1.WebhookRendering]) preview {
 	if rendering.Err() != nil {
 		return preview{Problem: cmp.Or(page.Problem(rendering.Err()), "The template was not rendered.")}
 	}
@@ -307,6 +314,7 @@ func newPreview(tried draft, rendering *apicall.Unary[*orchv1.WebhookRendering])
 		return p
 	}
 	p.Rendered, p.Event = show.Preformatted(rendered), show.JSON(eventsOf(a))
+	p.Types = benchTypes(r, a)
 	return p
 }
 
