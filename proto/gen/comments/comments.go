@@ -3385,6 +3385,8 @@ func Of(fullName string) string {
 		return "Time spent in RUNNING states that have ended, in seconds."
 	case "orch.v1.FlowRun.updated":
 		return "Time of the last change, in UTC."
+	case "orch.v1.FlowRun.weight":
+		return "Weight of the run's deployment among those of its queue, from the labels and job variables of the run; unset for none."
 	case "orch.v1.FlowRun.work_pool_id":
 		return "UUID of the work pool; null for none."
 	case "orch.v1.FlowRun.work_pool_name":

@@ -343,6 +343,8 @@ type FlowRun struct {
 	LatenessLimit *int64 `protobuf:"varint,47,opt,name=lateness_limit,json=latenessLimit,proto3,oneof" json:"lateness_limit,omitempty"`
 	// Time by which the scheduled run has to start for the first time; unset for any time.
 	StartDeadline *timestamppb.Timestamp `protobuf:"bytes,48,opt,name=start_deadline,json=startDeadline,proto3,oneof" json:"start_deadline,omitempty"`
+	// Weight of the run's deployment among those of its queue, from the labels and job variables of the run; unset for none.
+	Weight        *int64 `protobuf:"varint,49,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,6 +685,13 @@ func (x *FlowRun) GetStartDeadline() *timestamppb.Timestamp {
 		return x.StartDeadline
 	}
 	return nil
+}
+
+func (x *FlowRun) GetWeight() int64 {
+	if x != nil && x.Weight != nil {
+		return *x.Weight
+	}
+	return 0
 }
 
 // FlowRunCreate holds the fields of a new flow run.
@@ -2845,7 +2854,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\f_retry_delayB\r\n" +
 	"\v_pause_keysB\v\n" +
 	"\t_resumingB\r\n" +
-	"\v_retry_type\"\xd8\x17\n" +
+	"\v_retry_type\"\x89\x18\n" +
 	"\aFlowRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2900,7 +2909,8 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\bpriority\x18- \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x1bR\bpriority\x88\x01\x01\x12<\n" +
 	"\x04rank\x18. \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x1cR\x04rank\x88\x01\x01\x123\n" +
 	"\x0elateness_limit\x18/ \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x1dR\rlatenessLimit\x88\x01\x01\x12O\n" +
-	"\x0estart_deadline\x180 \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x1eR\rstartDeadline\x88\x01\x01\x1aJ\n" +
+	"\x0estart_deadline\x180 \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x1eR\rstartDeadline\x88\x01\x01\x12$\n" +
+	"\x06weight\x181 \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x1fR\x06weight\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x15\xd2\xf3\x18\x11:\x0fFlowRunResponseB\n" +
@@ -2936,7 +2946,8 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\t_priorityB\a\n" +
 	"\x05_rankB\x11\n" +
 	"\x0f_lateness_limitB\x11\n" +
-	"\x0f_start_deadline\"\xeb\a\n" +
+	"\x0f_start_deadlineB\t\n" +
+	"\a_weight\"\xeb\a\n" +
 	"\rFlowRunCreate\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12/\n" +

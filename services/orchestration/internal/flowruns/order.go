@@ -20,12 +20,16 @@ func (s *Service) LabelsOf(d *orchv1.Deployment, schedule *orchv1.DeploymentSche
 	return s.order.Inherit(d, schedule)
 }
 
-// prioritize sets the priority and the lateness limit of a run by its labels and job variables, and ranks a waiting run accordingly.
+// prioritize sets the priority, the weight and the lateness limit of a run by its labels and job variables, and ranks a waiting run
+// accordingly.
 func (s *Service) prioritize(run *orchv1.FlowRun) {
 	start := runorder.Start(run.GetRank().AsTime(), run.GetPriority())
-	run.Priority, run.LatenessLimit = nil, nil
+	run.Priority, run.Weight, run.LatenessLimit = nil, nil, nil
 	if points := s.order.Priority(run.GetLabels(), run.GetJobVariables()); points > 0 {
 		run.Priority = &points
+	}
+	if weight := s.order.Weight(run.GetLabels(), run.GetJobVariables()); weight > 0 {
+		run.Weight = &weight
 	}
 	if limit := s.order.LatenessLimit(run.GetLabels(), run.GetJobVariables()); limit > 0 {
 		run.LatenessLimit = &limit

@@ -87,6 +87,14 @@ func indexes() []Index {
 			For: "deployments with due runs in a queue, and the first runs of each; only scheduled runs have a key, those of earlier versions without a rank first",
 		},
 		{
+			Collection: FlowRun, Keys: FlowRunsByDeployment, Partial: present("next_scheduled_start_time"),
+			For: "runs that wait for the processes that serve deployments, by rank; only scheduled runs have a key",
+		},
+		{
+			Collection: FlowRun, Keys: FlowRunsWithWeight, Partial: append(present("next_scheduled_start_time"), present("weight")...),
+			For: "whether weights order the due runs of deployments; runs without a weight have no key",
+		},
+		{
 			Collection: FlowRun, Keys: byStart("work_queue_id"), Partial: present("work_queue_id"),
 			For: "runs by work queue and pool",
 		},
@@ -381,6 +389,12 @@ var FlowRunsByQueue = scoped("work_queue_id", "state.type", "next_scheduled_star
 
 // FlowRunsByRank returns the keys of the index of a queue's scheduled runs by deployment and rank.
 var FlowRunsByRank = scoped("work_queue_id", "deployment_id", "rank", "next_scheduled_start_time")
+
+// FlowRunsByDeployment returns the keys of the index of the scheduled runs of deployments by rank.
+var FlowRunsByDeployment = scoped("deployment_id", "rank", "next_scheduled_start_time")
+
+// FlowRunsWithWeight returns the keys of the index of the scheduled runs that have a weight.
+var FlowRunsWithWeight = scoped("deployment_id", "next_scheduled_start_time")
 
 // WorkPoolsByName returns the keys of the index of pools by name.
 var WorkPoolsByName = scoped("name")

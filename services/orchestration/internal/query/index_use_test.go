@@ -111,9 +111,13 @@ func find(label string, in Collection, filter, sort bson.D, limit int) labelledQ
 
 // pageOf is a page of a list, with the hint of its access path where many documents match each criterion.
 func pageOf(label string, in Collection, filter, sort bson.D, limit int) labelledQuery {
-	q := find(label, in, filter, sort, limit)
-	if hint := accessOf(in, filter, sort).ordered; len(hint) > 0 {
-		q.command = append(q.command, bson.E{Key: "hint", Value: hint})
+	return withHint(find(label, in, filter, sort, limit), accessOf(in, filter, sort).ordered)
+}
+
+// withHint is a query that names its index, if any.
+func withHint(q labelledQuery, index bson.D) labelledQuery {
+	if len(index) > 0 {
+		q.command = append(q.command, bson.E{Key: "hint", Value: index})
 	}
 	return q
 }

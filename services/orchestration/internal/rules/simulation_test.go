@@ -51,14 +51,14 @@ func (q *simulatedQueue) arrive(deployment string, due time.Time, labels map[str
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	run := &orchv1.FlowRun{Id: uuid.NewString(), DeploymentId: &deployment, Labels: labels}
-	run.Priority = new(q.settings.Priority(labels, nil))
+	run.Priority, run.Weight = new(q.settings.Priority(labels, nil)), new(q.settings.Weight(labels, nil))
 	if limit := q.settings.LatenessLimit(labels, nil); limit > 0 {
 		run.LatenessLimit = &limit
 	}
 	t := rules.Propose(run, &orchv1.StateCreate{Type: scheduled, StateDetails: rules.NewDetails(timestamppb.New(due))}, time.Now(), uuid.New)
 	rules.MinimalFlowPolicy.Judge(t)
 	q.waiting[t.Run.GetId()] = t.Run
-	q.order = append(q.order, q.settings.Waiting(t.Run))
+	q.order = append(q.order, runorder.Waiting(t.Run))
 	q.created[deployment]++
 }
 

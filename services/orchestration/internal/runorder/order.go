@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/fair"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // Run is a run that waits.
@@ -22,6 +23,18 @@ type Run struct {
 	Rank time.Time
 	// Priority is from 0 to MaxPriority, and Weight, which is that of the deployment, from 1 to MaxWeight; 0 means none.
 	Priority, Weight int64
+}
+
+// Waiting returns what orders a flow run.
+func Waiting(run *orchv1.FlowRun) Run {
+	waiting := Run{
+		Deployment: run.GetDeploymentId(), ID: run.GetId(), Start: run.GetNextScheduledStartTime().AsTime(),
+		Priority: run.GetPriority(), Weight: run.GetWeight(),
+	}
+	if run.Rank != nil {
+		waiting.Rank = run.GetRank().AsTime()
+	}
+	return waiting
 }
 
 // VirtualTime are the starts that the deployments of a queue have had, as virtual time. The zero value has had none.

@@ -60,18 +60,6 @@ func (s Settings) LatenessLimit(labels map[string]*orchv1.Scalar, variables []by
 	return s.lateness.number(value)
 }
 
-// Waiting returns what orders a flow run.
-func (s Settings) Waiting(run *orchv1.FlowRun) Run {
-	waiting := Run{
-		Deployment: run.GetDeploymentId(), ID: run.GetId(), Start: run.GetNextScheduledStartTime().AsTime(),
-		Priority: run.GetPriority(), Weight: s.Weight(run.GetLabels(), run.GetJobVariables()),
-	}
-	if run.Rank != nil {
-		waiting.Rank = run.GetRank().AsTime()
-	}
-	return waiting
-}
-
 // Check returns an *InvalidError for the first setting with an invalid value.
 func (s Settings) Check(labels map[string]*orchv1.Scalar, variables []byte) error {
 	for name, label := range labels {

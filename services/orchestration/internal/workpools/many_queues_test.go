@@ -175,3 +175,25 @@ func TestARenameContinues(t *testing.T) {
 	require.NoError(t, rename(w.ctx))
 	require.Zero(t, counted.take()["update"], "nothing is written twice")
 }
+
+// TestAPollOfALongQueueSendsFewCommands: the number of commands does not grow with that of the deployments.
+func TestAPollOfALongQueueSendsFewCommands(t *testing.T) {
+	t.Parallel()
+	w, counted := counting(t)
+	w.pool("p")
+	queue := w.queue("p", "q", 1)
+	for range 20 {
+		w.due(queue, w.deployment(0, 0), "free", 10, time.Hour, 0)
+	}
+	poll := func() map[string]int {
+		polled, err := w.pollBefore("p", w.clock.Now(), 20)
+		require.NoError(t, err)
+		require.Len(t, polled, 20)
+		return counted.take()
+	}
+	poll() // Records the poll of the queue.
+	require.Equal(t, map[string]int{
+		"count":     1,            // Whether there are many due runs: the distinct deployments of these are read then.
+		"aggregate": 1, "find": 5, // The pool, its queues, limited deployments, a weight, and the runs.
+	}, poll())
+}

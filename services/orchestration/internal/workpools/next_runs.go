@@ -2,76 +2,83 @@ package workpools
 
 import (
 	"context"
-	"errors"
-	"maps"
-	"math"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"golang.org/x/sync/errgroup"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/runorder"
-	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
-	// backlog is the number of due runs of a queue, above what a poll wants, up to which it reads all of them.
+	// backlog is the number of due runs, above what a poll wants, up to which it reads all of them.
 	backlog = 50
-	// maxDeployments bounds the deployments of which a poll reads runs, beside those of the first runs by rank, when there are more: those
-	// with the least virtual time.
+	// maxDeployments bounds the deployments of which a poll reads runs where weights order them: those with the least virtual time.
 	maxDeployments = 100
 	// deploymentsAtOnce is the number of deployments whose runs a poll reads at a time.
 	deploymentsAtOnce = 10
 )
 
-// nextRuns returns the runs of a queue that a worker may start, in the order of package runorder, without the runs that would wait for
-// slots of their deployments. With many due runs the poll reads the first ones of each deployment, so a deployment without slots hides
-// none, whatever the number of its runs.
-func (s *Service) nextRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
+// nextRuns returns the runs of a queue that a worker may start.
+func (p *Pools) nextRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
 	id, err := resourceid.Parse(queue.GetId())
 	if err != nil {
 		return nil, err
 	}
-	virtual, due := s.virtualTimes.copyOf(id), within.until(s.runs.Store().Now())
-	many, err := s.longerThan(ctx, ws, id, due, limit+backlog)
+	return p.startable(ctx, ws, waitingInQueue(id, within), p.virtualTimes.copyOf(id), limit)
+}
+
+// NextRunsOf returns the runs of deployments that a process which serves them may start, in the order of package runorder, up to a
+// scheduled start; nil is any. The result has runs that retry in their own process, and omits runs that would wait for slots.
+func (p *Pools) NextRunsOf(ctx context.Context, ws uuid.UUID, deployments []uuid.UUID, before *time.Time, limit int64) ([]*orchv1.FlowRun, error) {
+	return p.startable(ctx, ws, waitingOf(deployments, pollBounds{before: before, inProcess: true}), &runorder.VirtualTime{}, limit)
+}
+
+// startable returns the runs that may start, in the order of package runorder, without the runs that would wait for slots of their
+// deployments. With many due runs the poll reads the first ones of deployments that have slots, so a deployment without slots hides
+// none, whatever the number of its runs.
+func (p *Pools) startable(ctx context.Context, ws uuid.UUID, waiting waitingRuns, virtual *runorder.VirtualTime, limit int64) ([]*orchv1.FlowRun, error) {
+	due := waiting
+	due.within = waiting.within.until(p.pools.Store().Now())
+	many, err := p.moreThan(ctx, ws, due, limit+backlog)
 	if err != nil {
 		return nil, err
 	}
 	if many {
-		return s.firstDue(ctx, ws, id, due, limit, virtual)
+		return p.firstDue(ctx, ws, due, virtual, limit)
 	}
-	earliest, err := s.scheduled(ctx, ws, id, within, limit+backlog)
+	earliest, err := p.earliest(ctx, ws, waiting, limit+backlog)
 	if err != nil {
 		return nil, err
 	}
-	deployments, err := deploymentsOf(earliest)
+	var deployments []uuid.UUID
+	for _, run := range earliest {
+		id, err := deploymentOf(run)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(deployments, id) {
+			deployments = append(deployments, id)
+		}
+	}
+	free, err := p.limits.FreeOf(ctx, ws, deployments)
 	if err != nil {
 		return nil, err
 	}
-	free, err := s.FreeSlots(ctx, ws, deployments)
-	if err != nil {
-		return nil, err
-	}
-	return s.Startable(earliest, virtual, free, limit), nil
+	return p.withSlots(earliest, virtual, free, limit), nil
 }
 
-// FreeSlots returns the numbers of free slots of deployments whose runs wait for one.
-func (p *Pools) FreeSlots(ctx context.Context, ws uuid.UUID, deployments []uuid.UUID) (map[string]*int64, error) {
-	return p.limits.FreeOf(ctx, ws, deployments)
-}
-
-// Startable returns the first runs in the order of package runorder that have a slot.
-func (p *Pools) Startable(scheduled []*orchv1.FlowRun, virtual *runorder.VirtualTime, free map[string]*int64, limit int64) []*orchv1.FlowRun {
+// withSlots returns the first runs in the order of package runorder that have a slot.
+func (p *Pools) withSlots(scheduled []*orchv1.FlowRun, virtual *runorder.VirtualTime, free map[string]*int64, limit int64) []*orchv1.FlowRun {
 	byID := make(map[string]*orchv1.FlowRun, len(scheduled))
 	waiting := make([]runorder.Run, 0, len(scheduled))
 	for _, run := range scheduled {
 		if byID[run.GetId()] == nil {
 			byID[run.GetId()] = run
-			waiting = append(waiting, p.order.Waiting(run))
+			waiting = append(waiting, runorder.Waiting(run))
 		}
 	}
 	var next []*orchv1.FlowRun
@@ -91,172 +98,103 @@ func (p *Pools) Startable(scheduled []*orchv1.FlowRun, virtual *runorder.Virtual
 	return next
 }
 
-// deploymentOf returns the deployment of a run, and the zero id for a run without one.
-func deploymentOf(run *orchv1.FlowRun) (uuid.UUID, error) {
-	if run.DeploymentId == nil {
-		return uuid.Nil, nil
+// firstDue returns the first of many due runs.
+func (p *Pools) firstDue(ctx context.Context, ws uuid.UUID, due waitingRuns, virtual *runorder.VirtualTime, limit int64) ([]*orchv1.FlowRun, error) {
+	deployments, err := p.deploymentsWaiting(ctx, ws, due)
+	if err != nil {
+		return nil, err
 	}
-	return resourceid.Parse(run.GetDeploymentId())
+	free, err := p.limits.FreeOf(ctx, ws, deployments)
+	if err != nil {
+		return nil, err
+	}
+	weighted, err := p.anyWeighted(ctx, ws, due, deployments)
+	if err != nil {
+		return nil, err
+	}
+	first := firstDue{pools: p, ws: ws, due: due, virtual: virtual, free: free, limit: limit}
+	open := first.open(deployments, nil)
+	if len(weighted) > 0 {
+		return first.byWeight(ctx, open, weighted)
+	}
+	return first.byRank(ctx, open)
 }
 
-func deploymentsOf(runs []*orchv1.FlowRun) ([]uuid.UUID, error) {
-	var ids []uuid.UUID
-	for _, run := range runs {
-		id, err := deploymentOf(run)
+// firstDue reads the first of many due runs. The pointers of free are the same for deployments that share a limit.
+type firstDue struct {
+	pools   *Pools
+	ws      uuid.UUID
+	due     waitingRuns
+	virtual *runorder.VirtualTime
+	free    map[string]*int64
+	limit   int64
+}
+
+func (f firstDue) withSlots(read []*orchv1.FlowRun) []*orchv1.FlowRun {
+	return f.pools.withSlots(read, f.virtual, f.free, f.limit)
+}
+
+// open returns the deployments that have more slots than these runs take.
+func (f firstDue) open(deployments []uuid.UUID, next []*orchv1.FlowRun) []uuid.UUID {
+	taken := map[*int64]int64{}
+	for _, run := range next {
+		taken[f.free[run.GetDeploymentId()]]++
+	}
+	return slices.DeleteFunc(slices.Clone(deployments), func(id uuid.UUID) bool {
+		slots := f.free[id.String()]
+		return slots != nil && taken[slots] >= *slots
+	})
+}
+
+// byRank reads pages of runs by rank, each without the deployments whose slots the runs of the pages before take. A page that is full and
+// takes no last slot has as many runs as the poll wants.
+func (f firstDue) byRank(ctx context.Context, open []uuid.UUID) (next []*orchv1.FlowRun, err error) {
+	var read []*orchv1.FlowRun
+	for len(open) > 0 && int64(len(next)) < f.limit {
+		page, err := f.pools.firstOf(ctx, f.ws, f.due, open, f.limit)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		read = append(read, page...)
+		next = f.withSlots(read)
+		if int64(len(page)) < f.limit {
+			break
 		}
+		open = f.open(open, next)
 	}
-	return ids, nil
+	return next, nil
 }
 
-// waitingDeployments returns the deployments with due runs in a queue, and the zero id for runs without one. The query reads one key of an
-// index for each of them, and for each run that starts later but has a lower rank.
-func (s *Service) waitingDeployments(ctx context.Context, ws, queue uuid.UUID, within pollBounds) ([]uuid.UUID, error) {
-	var rows []struct {
-		Deployment *bson.Binary `bson:"_id"`
-	}
-	group := bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$deployment_id"}}}}
-	filter := append(bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}}, within.withRetries().filter()...)
-	if err := s.runs.Aggregate(ctx, ws, filter, []bson.D{group}, &rows); err != nil {
-		return nil, err
-	}
-	var ids []uuid.UUID
-	for _, row := range rows {
-		if row.Deployment == nil {
-			ids = append(ids, uuid.Nil)
-			continue
-		}
-		id, err := uuid.FromBytes(row.Deployment.Data)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
-}
-
-// firstDue returns the first due runs of a queue that has many. It reads as many runs of each deployment as are among the first ones by rank,
-// at least one, and more where weights order the runs and all of a deployment's may start.
-func (s *Service) firstDue(
-	ctx context.Context, ws, queue uuid.UUID, within pollBounds, limit int64, virtual *runorder.VirtualTime,
-) ([]*orchv1.FlowRun, error) {
-	waiting, err := s.waitingDeployments(ctx, ws, queue, within)
-	if err != nil {
-		return nil, err
-	}
-	free, err := s.FreeSlots(ctx, ws, waiting)
-	if err != nil {
-		return nil, err
-	}
-	startableOf := func(deployment uuid.UUID) int64 {
-		if slots := free[deployment.String()]; slots != nil {
-			return min(limit, *slots)
-		}
-		return limit
-	}
-	waiting = slices.DeleteFunc(waiting, func(id uuid.UUID) bool { return startableOf(id) <= 0 })
-	if len(waiting) == 0 {
-		return nil, nil
-	}
-	take, last, err := s.firstByRank(ctx, ws, queue, waiting, within, limit)
-	if err != nil {
-		return nil, err
-	}
-	weighted := func(run *orchv1.FlowRun) bool { return s.order.Waiting(run).Weight > 0 }
-	beyond := func(run *orchv1.FlowRun) bool { return run.Rank != nil && run.GetRank().AsTime().UnixMicro() > last }
-	others := slices.DeleteFunc(slices.Clone(waiting), func(id uuid.UUID) bool { return take[id] > 0 })
-	for _, id := range virtual.Least(others, maxDeployments) {
-		take[id] = 1
-	}
-	deployments := slices.Collect(maps.Keys(take))
-	due := map[uuid.UUID][]*orchv1.FlowRun{}
-	var next []*orchv1.FlowRun
-	for len(deployments) > 0 {
-		first := make([][]*orchv1.FlowRun, len(deployments))
+// byWeight reads the first runs of each deployment, and more of a deployment as long as all that it read may start. Among the runs that were
+// read is one with a weight, maybe of a deployment without slots.
+func (f firstDue) byWeight(ctx context.Context, open []uuid.UUID, read []*orchv1.FlowRun) (next []*orchv1.FlowRun, err error) {
+	open = f.virtual.Least(open, maxDeployments)
+	for take := 2*f.limit/max(1, int64(len(open))) + 1; len(open) > 0; take *= 2 {
+		first := make([][]*orchv1.FlowRun, len(open))
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(deploymentsAtOnce)
-		for i, id := range deployments {
-			n := min(take[id], startableOf(id))
-			take[id] = n
+		for i, id := range open {
 			group.Go(func() (err error) {
-				first[i], err = s.firstOf(ctx, ws, queue, id, within, n)
+				first[i], err = f.pools.firstOf(ctx, f.ws, f.due, []uuid.UUID{id}, min(take, f.limit))
 				return err
 			})
 		}
 		if err := group.Wait(); err != nil {
 			return nil, err
 		}
-		for i, id := range deployments {
-			due[id] = first[i]
-		}
-		read := slices.Concat(slices.Collect(maps.Values(due))...)
-		next = s.Startable(read, virtual, free, limit)
-		if (int64(len(next)) == limit || last == math.MaxInt64) && !slices.ContainsFunc(next, beyond) && !slices.ContainsFunc(read, weighted) {
-			break
-		}
-		chosen := map[uuid.UUID]int64{}
+		read = append(read, slices.Concat(first...)...)
+		next = f.withSlots(read)
+		starts := map[string]int64{}
 		for _, run := range next {
-			id, err := deploymentOf(run)
-			if err != nil {
-				return nil, err
+			starts[run.GetDeploymentId()]++
+		}
+		var more []uuid.UUID
+		for i, id := range open {
+			if n := int64(len(first[i])); n == take && n < f.limit && starts[first[i][0].GetDeploymentId()] >= n {
+				more = append(more, id)
 			}
-			chosen[id]++
 		}
-		deployments = slices.DeleteFunc(deployments, func(id uuid.UUID) bool {
-			n := int64(len(due[id]))
-			return chosen[id] < n || n < take[id] || take[id] >= startableOf(id)
-		})
-		for _, id := range deployments {
-			take[id] = max(2*take[id], 2*limit/int64(len(take)))
-		}
+		open = more
 	}
 	return next, nil
-}
-
-// firstByRank returns the deployments of the first due runs by rank, each with the number of its runs among them, and the last rank of these
-// runs, which is math.MaxInt64 if there are no others. It reads keys of an index.
-func (s *Service) firstByRank(
-	ctx context.Context, ws, queue uuid.UUID, deployments []uuid.UUID, within pollBounds, limit int64,
-) (runs map[uuid.UUID]int64, last int64, err error) {
-	runs = map[uuid.UUID]int64{}
-	var keys int64
-	var failure error
-	err = store.EachRaw(ctx, s.runs, ws, byRank(queue, deployments, within.withRetries(), limit, "deployment_id", "rank"), func(raw bson.Raw) bool {
-		id := uuid.Nil
-		if value := raw.Lookup("deployment_id"); value.Type == bson.TypeBinary {
-			id, failure = store.UUID(value)
-		}
-		runs[id]++
-		keys++
-		last, _ = raw.Lookup("rank").AsInt64OK() // Runs of earlier versions have none.
-		return failure == nil
-	})
-	if keys < limit {
-		last = math.MaxInt64
-	}
-	return runs, last, errors.Join(err, failure)
-}
-
-// firstOf reads the first due runs of a deployment in a queue by rank; the zero id is that of runs without a deployment.
-func (s *Service) firstOf(ctx context.Context, ws, queue, deployment uuid.UUID, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
-	return s.runs.Find(ctx, ws, byRank(queue, []uuid.UUID{deployment}, within, limit))
-}
-
-// byRank is the query of the first runs of deployments in a queue by rank; the zero id is that of runs without a deployment.
-func byRank(queue uuid.UUID, deployments []uuid.UUID, within pollBounds, limit int64, fields ...string) store.Query {
-	ids := make(bson.A, len(deployments))
-	for i, id := range deployments {
-		if id != uuid.Nil {
-			ids[i] = store.Binary(id)
-		}
-	}
-	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "deployment_id", Value: bson.D{{Key: "$in", Value: ids}}}}
-	return store.Query{
-		Index: query.FlowRunsByRank, Filter: append(filter, within.filter()...), Limit: limit, Fields: fields,
-		Sort: bson.D{{Key: "rank", Value: 1}, {Key: "next_scheduled_start_time", Value: 1}},
-	}
 }

@@ -2,6 +2,8 @@ package workpools
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +11,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -42,7 +46,7 @@ func (w *world) run(queue *orchv1.WorkQueue, deployment, name string, start time
 		run.DeploymentId = &deployment
 	}
 	if w.weight > 0 {
-		run.Labels = map[string]*orchv1.Scalar{"orch.weight": {Kind: &orchv1.Scalar_Integer{Integer: w.weight}}}
+		run.Weight = &w.weight
 	}
 	return run
 }
@@ -165,4 +169,86 @@ func TestARefusedRunKeepsItsRank(t *testing.T) {
 	polled, err := w.pollBefore("p", w.clock.Now(), 2)
 	require.NoError(t, err)
 	require.Equal(t, []string{"refused", "young-0"}, polled)
+}
+
+// The polls of queues and of deployments return what the pure function says about all runs that have slots, few or many.
+func TestPollsFollowTheOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pool := w.pool("p")
+	rapid.Check(t, func(t *rapid.T) {
+		queue := &orchv1.WorkQueue{Id: w.store.NewID().String(), Name: uuid.NewString(), WorkPoolId: new(pool.GetId())}
+		weighted := rapid.Bool().Draw(t, "weighted")
+		deployments, free, weights := make([]string, 4), map[string]int64{}, map[string]int64{}
+		for i := range deployments {
+			slots, taken := rapid.Int64Range(0, 5).Draw(t, "slots"), rapid.Int64Range(0, 5).Draw(t, "taken")
+			id := w.deployment(slots, taken)
+			deployments[i], free[id] = id, math.MaxInt64
+			if slots > 0 {
+				free[id] = max(0, slots-taken)
+			}
+			if weighted {
+				weights[id] = rapid.Int64Range(0, 3).Draw(t, "weight")
+			}
+		}
+		limit := rapid.Int64Range(1, 10).Draw(t, "limit")
+		n := rapid.SampledFrom([]int{0, 20, 60, 150}).Draw(t, "runs")
+		var all, due []*orchv1.FlowRun
+		seconds := make([]int, n)
+		for i := range seconds {
+			seconds[i] = 5 - i
+		}
+		for i, second := range rapid.Permutation(seconds).Draw(t, "starts") {
+			id := rapid.SampledFrom(deployments).Draw(t, "deployment")
+			start := w.clock.Now().Add(time.Duration(second) * time.Second)
+			run := w.run(queue, id, fmt.Sprint(i), start, rapid.Int64Range(0, runorder.MaxPriority).Draw(t, "priority"))
+			if weights[id] > 0 {
+				run.Weight = new(weights[id])
+			}
+			all = append(all, run)
+			if !start.After(w.clock.Now()) {
+				due = append(due, run)
+			}
+		}
+		w.insert(all)
+		virtual := &runorder.VirtualTime{}
+		want := func() []string {
+			considered := all
+			if int64(len(due)) > limit+backlog {
+				considered = due
+			}
+			var waiting []runorder.Run
+			for _, run := range considered {
+				waiting = append(waiting, runorder.Waiting(run))
+			}
+			names, left := []string{}, maps.Clone(free)
+			for _, run := range runorder.Order(waiting, virtual, w.clock.Now()) {
+				if left[run.Deployment] > 0 && int64(len(names)) < limit {
+					left[run.Deployment]--
+					names = append(names, run.ID)
+				}
+			}
+			return names
+		}
+		ids := func(runs []*orchv1.FlowRun, err error) []string {
+			require.NoError(t, err)
+			names := []string{}
+			for _, run := range runs {
+				names = append(names, run.GetId())
+			}
+			return names
+		}
+		parsed := make([]uuid.UUID, len(deployments))
+		for i, id := range deployments {
+			parsed[i] = uuid.MustParse(id)
+		}
+		before := w.clock.Now().Add(time.Minute)
+		require.Equal(t, want(), ids(w.service.NextRunsOf(w.ctx, w.ws, parsed, &before, limit)))
+		for range rapid.IntRange(0, 5).Draw(t, "started") {
+			run := w.run(queue, rapid.SampledFrom(deployments).Draw(t, "deployment"), "started", w.clock.Now(), 0)
+			virtual.Started(runorder.Waiting(run))
+			w.service.RunStarted(run)
+		}
+		require.Equal(t, want(), ids(w.service.nextRuns(w.ctx, w.ws, queue, pollBounds{before: &before}, limit)))
+	})
 }

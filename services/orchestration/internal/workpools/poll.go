@@ -10,9 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/runs"
-	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // poll selects the scheduled runs of a pool that a worker may start. Empty queues mean all of them.
@@ -204,27 +202,6 @@ func (b pollBounds) until(at time.Time) pollBounds {
 func (b pollBounds) withRetries() pollBounds {
 	b.inProcess = true
 	return b
-}
-
-// scheduledIn is the filter of the scheduled runs of a queue.
-func scheduledIn(queue uuid.UUID, within pollBounds) bson.D {
-	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "state.type", Value: "SCHEDULED"}}
-	return append(filter, within.filter()...)
-}
-
-// longerThan reports whether a queue has more scheduled runs than a number. It counts keys of an index, retries in their own processes
-// included.
-func (s *Service) longerThan(ctx context.Context, ws, queue uuid.UUID, within pollBounds, n int64) (bool, error) {
-	count, err := s.runs.Count(ctx, ws, store.Query{Filter: scheduledIn(queue, within.withRetries()), Limit: n + 1})
-	return count > n, err
-}
-
-// scheduled reads the scheduled runs of a queue, earliest first.
-func (s *Service) scheduled(ctx context.Context, ws, queue uuid.UUID, within pollBounds, limit int64) ([]*orchv1.FlowRun, error) {
-	return s.runs.Find(ctx, ws, store.Query{
-		Index: query.FlowRunsByQueue, Filter: scheduledIn(queue, within),
-		Sort: bson.D{{Key: "next_scheduled_start_time", Value: 1}}, Limit: limit,
-	})
 }
 
 // forWorker returns a run as workers receive it: with the name of a queue other than the default.

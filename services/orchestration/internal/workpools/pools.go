@@ -21,7 +21,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
-	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -62,7 +61,6 @@ type Pools struct {
 	cleanupLease  time.Duration
 	vocab         vocabulary.Vocabulary
 	limits        *concurrency.Limits
-	order         runorder.Settings
 	virtualTimes  virtualTimes
 	block         Block
 	notify        Notify
@@ -87,9 +85,7 @@ func NewPools(d PoolsDeps) *Pools {
 		cleanups:      store.NewCollection(d.Store, query.CleanupJob, &orchv1.CleanupJob{}),
 		notifyCleanup: d.NotifyCleanup, cleanupLease: cmp.Or(d.CleanupLease, DefaultCleanupLease),
 
-		limits: d.Limits, order: runorder.NewSettings(d.Vocabulary),
-
-		vocab: d.Vocabulary, block: d.Block, notify: d.Notify, flush: d.Flush, log: d.Log,
+		limits: d.Limits, vocab: d.Vocabulary, block: d.Block, notify: d.Notify, flush: d.Flush, log: d.Log,
 	}
 }
 

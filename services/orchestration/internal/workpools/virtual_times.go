@@ -42,5 +42,5 @@ func (p *Pools) RunStarted(run *orchv1.FlowRun) {
 	if t.queues[queue] == nil {
 		t.queues[queue] = &runorder.VirtualTime{}
 	}
-	t.queues[queue].Started(p.order.Waiting(run))
+	t.queues[queue].Started(runorder.Waiting(run))
 }

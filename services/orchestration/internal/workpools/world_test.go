@@ -35,7 +35,7 @@ type world struct {
 	ws      uuid.UUID
 	ctx     context.Context
 	earlier bool  // Runs are stored as by versions without ranks.
-	weight  int64 // Label of the runs; 0 is none.
+	weight  int64 // Of the runs; 0 is none.
 }
 
 // idle is the readiness of no deployments.
