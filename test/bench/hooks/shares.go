@@ -37,8 +37,8 @@ var passes = [][]part{
 	),
 	parts(
 		"receive: read body and headers", `/webhook/receive\.`,
-		"render: template", `/render\.\(\*Engine\)\.RenderAs`,
-		"event: parse rendered text, validate", `/render\.\(\*Engine\)\.Event(In)?$`,
+		"render: filter, template, response", `/render\.\(\*Engine\)\.(RenderFor|Match|Respond)$`,
+		"event: parse rendered text, validate", `/render\.\(\*Engine\)\.Events(In)?$`,
 		"publish: encode", `/pkg/events\.\(\*Writer\)\.Write$|/broker\.\(\*Batch\)\.Add$`,
 		"publish: frames", `/broker\.\(\*committer\)`,
 		"delivery log", `/hooks/internal/deliveries\.`,
