@@ -17,7 +17,8 @@ import (
 
 const parameterSchema = `{"type": "object", "required": ["limit"], "properties": {
 	"tables": {"type": "array", "position": 2}, "limit": {"type": "integer", "position": 0, "description": "at most <b>"},
-	"mode": {"enum": ["full", "delta"], "default": "delta", "position": 1}, "dry_run": {"type": "boolean", "default": true}}}`
+	"mode": {"enum": ["full", "delta"], "default": "delta", "position": 1}, "dry_run": {"type": "boolean", "default": true},
+	"hosts": {"type": "array", "title": "Host", "position": 3, "items": {"properties": {"name": {"type": "string"}, "ports": {"type": "array", "items": {"type": "integer"}}}}}}}`
 
 // blockSchema has a text, secrets of both kinds and another block.
 const blockSchema = `{"type": "object", "required": ["host", "password"], "secret_fields": ["password", "options.*"],
@@ -198,6 +199,9 @@ func objectCases() []pageCase {
 		{name: "deployment-no-schedule", path: deployment, status: 404, form: url.Values{"action": {"switch-schedule"}, "schedule": {"x"}}},
 		{name: "deployment-run", path: deployment + "/run?tz=Europe/Vienna&like=" + someID},
 		{name: "deployment-run-bad", path: deployment + "/run", status: 422, form: url.Values{"action": {"run-deployment"}, "p.limit": {"ten"}, "p.mode": {`"full"`}, "p.tables": {"[1"}, "name": {hostile}}},
+		{name: "deployment-run-entry", path: deployment + "/run", form: url.Values{
+			"action": {"run-deployment"}, "p.limit": {"ten"}, "p.hosts/#": {"1"}, "p.hosts/0/name": {hostile}, "p.hosts/0/ports/#": {"1"}, "p.hosts/0/ports/0": {"x"}, "add-entry": {"p.hosts"},
+		}},
 		{name: "work-pools", path: "/work-pools"},
 		{name: "work-pool", path: "/work-pools/work-pool/kubernetes"},
 		{name: "work-pool-idle", path: "/work-pools/work-pool/kubernetes", prefect: true},

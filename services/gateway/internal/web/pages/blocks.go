@@ -107,11 +107,7 @@ type blockForm struct {
 }
 
 func (f blockForm) view() page.View {
-	status := http.StatusOK
-	if f.failed() {
-		status = http.StatusUnprocessableEntity
-	}
-	return page.View{Status: status, Title: f.Title, Template: "block_form.html", Data: f}
+	return page.View{Status: f.status(), Title: f.Title, Template: "block_form.html", Data: f}
 }
 
 // showNewBlock lists the types, or shows the form of the type in the address.

@@ -73,11 +73,7 @@ func readDeployment(r *page.Request) (*orchv1.Deployment, error) {
 }
 
 func (f runForm) view() page.View {
-	status := http.StatusOK
-	if f.failed() {
-		status = http.StatusUnprocessableEntity
-	}
-	return page.View{Status: status, Title: f.Title, Template: "run_form.html", Data: f}
+	return page.View{Status: f.status(), Title: f.Title, Template: "run_form.html", Data: f}
 }
 
 // newRunForm builds the inputs from the parameter schema and fills them with values.

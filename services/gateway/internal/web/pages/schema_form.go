@@ -3,6 +3,8 @@ package pages
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +24,12 @@ type schemaForm struct {
 	// JSON is the text of the whole object, for a schema without properties.
 	JSON     string
 	UsesJSON bool
+	// HasLists reports buttons before the one that sends the form. Enter presses the first button of a form.
+	HasLists bool
 	Errors   []string
+
+	// resized reports that the reader added or removed an entry of a list. The form is shown again, and nothing is sent.
+	resized bool
 }
 
 // schemaField is an input for one value, or an edge of a group.
@@ -33,6 +40,10 @@ type schemaField struct {
 	Checked  bool
 	Required bool
 	Choices  []choice
+	// Entry is the name of the entry of a list that the field begins, for the button that removes it.
+	Entry string
+	// Add is the name of the list that the field ends, for the button that adds an entry; empty for a full list.
+	Add string
 
 	// path are the keys of the value from the outermost object.
 	path []string
@@ -56,6 +67,8 @@ const (
 	kindPassword   = "password"
 	kindGroupStart = "group"
 	kindGroupEnd   = "group-end"
+	kindListStart  = "list"
+	kindListEnd    = "list-end"
 )
 
 // The depth of groups in groups, and the number of fields, from which an object is JSON text.
@@ -70,16 +83,26 @@ func newSchemaForm(r *page.Request, schema []byte, values *jsontree.Object) sche
 	if err != nil || root.Object("properties").Len() == 0 {
 		return schemaForm{UsesJSON: member(root, "additionalProperties") != false, JSON: indent(values)}
 	}
-	b := schemaFields{root: root, zone: r.Zone}
+	b := schemaFields{root: root, zone: r.Zone, posted: r.Form}
+	resized := resizeList(r.Form)
 	b.add(root, values, nil)
-	return schemaForm{Fields: b.fields}
+	f := schemaForm{Fields: b.fields, HasLists: b.lists, resized: resized}
+	if b.full {
+		f.Errors = append(f.Errors, "The lists have more entries than a form can have.")
+	}
+	return f
 }
 
 // schemaFields collects the fields of a schema.
 type schemaFields struct {
 	root   *jsontree.Object
 	zone   *time.Location
+	posted url.Values
 	fields []schemaField
+	// lists reports that a field is a list.
+	lists bool
+	// full reports that entries of a posted list were left out.
+	full bool
 }
 
 // add adds the properties of an object of the schema.
@@ -107,17 +130,24 @@ func (b *schemaFields) add(object, values *jsontree.Object, path []string) {
 		if f.Title == "" {
 			f.Title = show.Line(m.Key, 60)
 		}
-		nested, isObject := value.(*jsontree.Object)
-		if property.Object("properties").Len() > 0 && !nullable && (isObject || value == nil) && len(path) < maxNesting && len(b.fields) < maxFields {
-			f.Kind = kindGroupStart
-			b.fields = append(b.fields, f)
-			if !isObject {
-				nested = jsontree.NewObject()
-			}
-			b.add(property, nested, f.path)
-			b.fields = append(b.fields, schemaField{Kind: kindGroupEnd})
-			continue
+		b.addValue(f, property, value)
+	}
+}
+
+// addValue adds the fields of one value: an input, a group of nested fields, or a list of entries.
+func (b *schemaFields) addValue(f schemaField, property *jsontree.Object, value jsontree.Value) {
+	nested, isObject := value.(*jsontree.Object)
+	switch {
+	case property.Object("properties").Len() > 0 && !f.nullable && (isObject || value == nil) && len(f.path) <= maxNesting && len(b.fields) < maxFields:
+		f.Kind = kindGroupStart
+		b.fields = append(b.fields, f)
+		if !isObject {
+			nested = jsontree.NewObject()
 		}
+		b.add(property, nested, f.path)
+		b.fields = append(b.fields, schemaField{Kind: kindGroupEnd})
+	case b.addList(f, property, value):
+	default:
 		f.fill(property, value, b.zone)
 		b.fields = append(b.fields, f)
 	}
@@ -292,28 +322,36 @@ func (f *schemaForm) read(r *page.Request) (values *jsontree.Object, ok bool) {
 		}
 		return object, true
 	}
-	ok = true
-	inside := []*jsontree.Object{values}
+	ok = len(f.Errors) == 0
+	open := []*container{{object: values}} // The outermost first.
 	for i := range f.Fields {
 		field := &f.Fields[i]
+		innermost := open[len(open)-1]
 		switch field.Kind {
 		case kindGroupStart:
-			group := jsontree.NewObject()
-			inside[len(inside)-1].Set(field.path[len(field.path)-1], group)
-			inside = append(inside, group)
+			open = append(open, &container{field: field, object: jsontree.NewObject()})
 			continue
-		case kindGroupEnd:
-			inside = inside[:len(inside)-1]
+		case kindListStart:
+			open = append(open, &container{field: field, list: jsontree.List{}})
+			continue
+		case kindGroupEnd, kindListEnd:
+			open = open[:len(open)-1]
+			if value, given := innermost.value(); given {
+				open[len(open)-1].add(innermost.field, value)
+			}
 			continue
 		}
 		value, given, problem := field.read(r)
 		if problem != "" {
 			field.Error, ok = problem, false
 		} else if given {
-			inside[len(inside)-1].Set(field.path[len(field.path)-1], value)
+			innermost.add(field, value)
 		}
 	}
-	return values, ok
+	if f.resized {
+		f.clearErrors()
+	}
+	return values, ok && !f.resized
 }
 
 const valueRequired = "a value is required"
@@ -416,9 +454,17 @@ func (f *schemaForm) placeReason(reason string, path []string) {
 	f.Errors = append(f.Errors, reason)
 }
 
-// failed reports whether the form shows an error.
+// status is the status of a page with the form.
+func (f *schemaForm) status() int {
+	if f.failed() && !f.resized {
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusOK
+}
+
+// failed reports whether the form returns to its reader: with an error, or with another number of entries.
 func (f *schemaForm) failed() bool {
-	return len(f.Errors) > 0 || slices.ContainsFunc(f.Fields, func(field schemaField) bool { return field.Error != "" })
+	return f.resized || len(f.Errors) > 0 || slices.ContainsFunc(f.Fields, func(field schemaField) bool { return field.Error != "" })
 }
 
 func member(o *jsontree.Object, key string) jsontree.Value {

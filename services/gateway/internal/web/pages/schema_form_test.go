@@ -133,6 +133,7 @@ func FuzzSchemaForm(f *testing.F) {
 	f.Add(`{"properties": {"a": {"$ref": "#/properties/a"}, "b": {"anyOf": [null, 1, {"type": "null"}]}}}`, `{"a": {"b": 1}}`)
 	f.Add(`{"properties": {"a": {"type": "object", "properties": {"a": {"$ref": "#"}}}}, "required": 1}`, `{}`)
 	f.Add(`{"properties": {"d": {"type": "string", "format": "date-time", "default": 5}}}`, `{"d": []}`)
+	f.Add(`{"properties": {"x": {"type": "array", "items": {"properties": {"x": {"$ref": "#/properties/x"}, "": {"enum": [1]}}}, "minItems": -1}}}`, `{"x": [{"x": [{}]}, 1]}`)
 	f.Fuzz(func(t *testing.T, schema, values string) {
 		given, err := jsontree.ParseObject([]byte(values))
 		if err != nil {
