@@ -262,7 +262,7 @@ func TestNumbersOfACheckAreThoseOfAReplay(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{2, 2, 3}, []int{accepted, mended, failing})
-	require.Contains(t, summary, fmt.Sprintf("%d deliveries: 0 same, %d changed, %d mended, 0 broken, %d still failing", all, accepted, mended, failing))
+	require.Contains(t, summary, fmt.Sprintf("%d requests: 0 same, %d changed, %d mended, 0 broken, %d still failing", all, accepted, mended, failing))
 }
 
 // check posts a draft to the check of the bench, and returns the page.
