@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -56,40 +57,99 @@ const drainTimeout = time.Second
 
 // fetch receives frames until the in-flight set is full or ctx ends. It then drains what is on its way: a message that
 // is left behind is redelivered only after the ack wait.
+//
+// It consumes by a callback, because the subscription of a callback keeps every message that arrives. A message iterator has room for the
+// requested messages alone, and drops one when the status of a completed request arrives between them.
 func (p *prefetcher) fetch(ctx context.Context) error {
-	messages, err := p.consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(p.messages, p.bytes))
+	f := &fetching{prefetcher: p, started: make(chan struct{})}
+	failed := make(chan error, 1)
+	var err error
+	f.subscription, err = p.consumer.Consume(func(msg jetstream.Msg) { f.receive(ctx, msg) },
+		jetstream.PullMaxMessagesWithBytesLimit(p.messages, p.bytes),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if endsFetching(err) {
+				select {
+				case failed <- err:
+				default:
+				}
+			}
+		}))
 	if err != nil {
 		return err
 	}
-	defer messages.Stop()
-	draining, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
-	drain := sync.OnceFunc(func() {
-		messages.Drain()
-		time.AfterFunc(drainTimeout, giveUp)
-	})
-	defer context.AfterFunc(ctx, drain)()
-	full := false
-	var turn turnover
-	for {
-		msg, err := messages.Next(jetstream.NextContext(draining))
-		switch {
-		case err == nil:
-		case full || ctx.Err() != nil:
-			return nil
-		default:
-			return err
-		}
-		if turn.add(len(msg.Data()), p.messages, p.bytes) || !p.inFlight.atLeast(1, 1) {
-			turn = turnover{since: time.Now()}
-		}
-		p.inFlight.add(msg)
-		p.frames <- msg
-		if !full && !p.waitForRoom(ctx, time.Until(turn.since.Add(p.roomWait))) {
-			full = true
-			drain()
+	defer f.end()
+	defer f.subscription.Stop()
+	closed := f.subscription.Closed()
+	close(f.started)
+	select {
+	case <-closed: // The in-flight set was full, and receive has drained.
+		return nil
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	f.subscription.Drain()
+	select {
+	case <-closed:
+	case <-time.After(drainTimeout):
+	}
+	return nil
+}
+
+// endsFetching reports whether no more messages follow an error until the consumer is looked up again.
+func endsFetching(err error) bool {
+	for _, end := range []error{jetstream.ErrNoHeartbeat, jetstream.ErrConsumerDeleted, jetstream.ErrBadRequest, jetstream.ErrConnectionClosed} {
+		if errors.Is(err, end) {
+			return true
 		}
 	}
+	return false
+}
+
+// fetching receives the messages of one subscription, one at a time.
+type fetching struct {
+	*prefetcher
+
+	subscription jetstream.ConsumeContext // Read after started is closed.
+	started      chan struct{}
+	turn         turnover
+	drained      bool
+
+	mu    sync.Mutex
+	ended bool // The frames of later messages are left to the ack wait.
+}
+
+// receive adds a message to the in-flight set, and waits until the set has room for the next one. Without room it drains before it returns,
+// because the subscription requests further messages when it returns.
+func (f *fetching) receive(ctx context.Context, msg jetstream.Msg) {
+	<-f.started
+	if !f.add(msg) || f.drained || f.waitForRoom(ctx, time.Until(f.turn.since.Add(f.roomWait))) {
+		return
+	}
+	f.drained = true
+	f.subscription.Drain()
+}
+
+// add adds a message to the in-flight set and the frames. It reports false after the end.
+func (f *fetching) add(msg jetstream.Msg) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return false
+	}
+	if f.turn.add(len(msg.Data()), f.messages, f.bytes) || !f.inFlight.atLeast(1, 1) {
+		f.turn = turnover{since: time.Now()}
+	}
+	f.inFlight.add(msg)
+	f.frames <- msg
+	return true
+}
+
+// end keeps messages that arrive too late out of the frames, which may be closed then.
+func (f *fetching) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
 }
 
 // turnover counts what was received since a moment.

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,15 +16,23 @@ import (
 // twice.
 func TestPrefetchStopsWhenFull(t *testing.T) {
 	t.Parallel()
-	for _, roomWait := range []time.Duration{0, time.Millisecond, time.Hour} {
-		t.Run(roomWait.String(), func(t *testing.T) { receivesAllInOrder(t, roomWait) })
+	for _, c := range []struct {
+		limit    int
+		roomWait time.Duration
+	}{
+		{10, 0},
+		{10, time.Millisecond},
+		{10, time.Hour},
+		{2, time.Hour}, // A status follows every second message, on a subscription with room for two.
+	} {
+		t.Run(fmt.Sprintf("%d messages, %v", c.limit, c.roomWait), func(t *testing.T) { receivesAllInOrder(t, c.limit, c.roomWait) })
 	}
 }
 
-func receivesAllInOrder(t *testing.T, roomWait time.Duration) {
+func receivesAllInOrder(t *testing.T, limit int, roomWait time.Duration) {
 	t.Helper()
 	t.Parallel()
-	const events, limit = 200, 10
+	const events = 200
 	c := connectInProcess(t)
 	for range events {
 		require.NoError(t, c.Publisher().Publish(t.Context(), testEvent()))
@@ -61,9 +70,9 @@ type pullCounter struct {
 	pulls atomic.Int64
 }
 
-func (c *pullCounter) Messages(opts ...jetstream.PullMessagesOpt) (jetstream.MessagesContext, error) {
+func (c *pullCounter) Consume(handle jetstream.MessageHandler, opts ...jetstream.PullConsumeOpt) (jetstream.ConsumeContext, error) {
 	c.pulls.Add(1)
-	return c.Consumer.Messages(opts...)
+	return c.Consumer.Consume(handle, opts...)
 }
 
 // A fast handler is served by one pull request: a restart takes longer than handling the whole in-flight set.
