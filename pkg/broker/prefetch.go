@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,13 +99,10 @@ func (p *prefetcher) fetch(ctx context.Context) error {
 
 // endsFetching reports whether no more messages follow an error until the consumer is looked up again.
 func endsFetching(err error) bool {
-	for _, end := range []error{jetstream.ErrNoHeartbeat, jetstream.ErrConsumerDeleted, jetstream.ErrBadRequest, jetstream.ErrConnectionClosed} {
-		if errors.Is(err, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(terminalErrors, func(end error) bool { return errors.Is(err, end) })
 }
+
+var terminalErrors = []error{jetstream.ErrNoHeartbeat, jetstream.ErrConsumerDeleted, jetstream.ErrBadRequest, jetstream.ErrConnectionClosed}
 
 // fetching receives the messages of one subscription, one at a time.
 type fetching struct {
@@ -112,7 +110,7 @@ type fetching struct {
 
 	subscription jetstream.ConsumeContext // Read after started is closed.
 	started      chan struct{}
-	turn         turnover
+	turnover     turnover
 	drained      bool
 
 	mu    sync.Mutex
@@ -123,7 +121,7 @@ type fetching struct {
 // because the subscription requests further messages when it returns.
 func (f *fetching) receive(ctx context.Context, msg jetstream.Msg) {
 	<-f.started
-	if !f.add(msg) || f.drained || f.waitForRoom(ctx, time.Until(f.turn.since.Add(f.roomWait))) {
+	if !f.add(msg) || f.drained || f.waitForRoom(ctx, time.Until(f.turnover.since.Add(f.roomWait))) {
 		return
 	}
 	f.drained = true
@@ -137,8 +135,8 @@ func (f *fetching) add(msg jetstream.Msg) bool {
 	if f.ended {
 		return false
 	}
-	if f.turn.add(len(msg.Data()), f.messages, f.bytes) || !f.inFlight.atLeast(1, 1) {
-		f.turn = turnover{since: time.Now()}
+	if f.turnover.add(len(msg.Data()), f.messages, f.bytes) || !f.inFlight.atLeast(1, 1) {
+		f.turnover = turnover{since: time.Now()}
 	}
 	f.inFlight.add(msg)
 	f.frames <- msg

@@ -19,7 +19,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
-// A workspace at its bound may neither create an automation nor enlarge one. It may shrink one, and other workspaces are not affected.
+// A workspace at its bound may not create an automation, nor enlarge one. It may shrink one, and other workspaces are not affected.
 func TestAutomationsOfAWorkspaceAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	db := storetest.Embedded(t, clock.System{})

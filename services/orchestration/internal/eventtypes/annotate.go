@@ -62,7 +62,7 @@ func (s *Service) annotate(batch []broker.Event) {
 			continue
 		}
 		related := s.related(id, event.GetEvent(), violation)
-		event.Related = append(slices.DeleteFunc(event.GetRelated(), func(r *orchv1.RelatedResource) bool { // Those of a redelivered event.
+		event.Related = append(slices.DeleteFunc(event.GetRelated(), func(r *orchv1.RelatedResource) bool { // A redelivered event has an older one.
 			return r.GetLabels()[s.Vocabulary.ResourceID()] == related.GetLabels()[s.Vocabulary.ResourceID()]
 		}), related)
 		if annotated, err := wire.NewWriter(s.Vocabulary).Write(event, ws); err == nil {

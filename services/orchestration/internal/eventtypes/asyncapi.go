@@ -87,7 +87,7 @@ func serverOf(publicURL string) (object, error) {
 	return object{"host": address.Host, "pathname": address.Path, "protocol": protocol}, nil
 }
 
-// envelope is the schema of an event, except for its payload, and resource that of its resources.
+// envelope is the schema of an event without its payload. resource is the schema of a resource in an event.
 var (
 	envelope = object{
 		"type": "object", "required": []any{"occurred", "event", "resource", "related", "payload", "id", "received"},

@@ -5,8 +5,8 @@
 //	                                                     ├─ merged in memory ─► Recorder, once a second ─► event type
 //	           time of the event ────────────────────────┘  written if it changes the event type
 //
-// A pinned schema is that of a user. Both consumers of events, the one that stores them and the evaluation of automations, check the events
-// of the name: Annotate adds a related resource to an event that violates the schema. So automations, destinations and searches select such
+// A user pins a schema to a name. The consumer that stores events and the consumer that evaluates automations check the events of the name:
+// Annotate adds a related resource to an event that violates the schema. So automations, destinations and searches select such
 // events as they select others.
 //
 // The consumer that stores events has them in memory, so nothing is read again for an event. A name is stored before its events are

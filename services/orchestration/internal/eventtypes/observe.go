@@ -21,7 +21,7 @@ import (
 // maxUnknown bounds the names of a batch that are read for a workspace without room for names.
 const maxUnknown = 100
 
-// Prepare reads the event types of a batch that are not fresh, stores those of new names, and annotates the events. The error is an outage.
+// Prepare refreshes the event types of a batch, stores event types for new names, and annotates the events. The error is an outage.
 func (s *Service) Prepare(ctx context.Context, batch []broker.Event) error {
 	if err := s.readBatch(ctx, batch, s.prepare); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Service) readBatch(ctx context.Context, batch []broker.Event, read func
 	return pass.Outage()
 }
 
-// prepare reads event types of a workspace, and stores those that do not exist.
+// prepare reads event types of a workspace, and stores the missing ones.
 func (s *Service) prepare(ctx context.Context, ws uuid.UUID, names map[string]bool, now time.Time) error {
 	missing, err := s.read(ctx, ws, names, now)
 	if err != nil || len(missing) == 0 || s.register.isFull(ws, now) {
@@ -148,7 +148,7 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, names map[string]bool,
 	return missing, nil
 }
 
-// seed is that of the hashes of shapes.
+// seed is the seed of the hashes of shapes.
 var seed = maphash.MakeSeed()
 
 // Observe takes a sample of an event whose batch was prepared. Invalid JSON, and payloads above maxSampled, are no samples.

@@ -78,7 +78,7 @@ func refused(err error) error {
 	return err
 }
 
-// pinnedBytes returns the memory of the pinned schemas of a workspace, without that of one event type.
+// pinnedBytes returns the memory of the pinned schemas of a workspace, one event type excepted.
 func (s *Service) pinnedBytes(ctx context.Context, ws, without uuid.UUID) (size int64, err error) {
 	err = store.EachRaw(ctx, s.types, ws, store.Query{Fields: []string{"_id", "pinned_bytes"}}, func(raw bson.Raw) bool {
 		if id, err := store.UUID(raw.Lookup("_id")); err == nil && id != without {

@@ -147,7 +147,7 @@ func TestMemoryOfPinnedSchemasIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.observe("order.paid", `{}`)
 	require.EqualValues(t, 200, w.pin("order.paid", `{"required":["a"]}`))
-	w.register.workspaces[w.ws].bytes = maxRegisterBytes - 2*entrySize // Those of others.
+	w.register.workspaces[w.ws].bytes = maxRegisterBytes - 2*entrySize // The memory of other names.
 	require.Len(t, w.annotated("order.paid", `{}`).GetRelated(), 1)
 	require.LessOrEqual(t, w.register.workspaces[w.ws].bytes, maxRegisterBytes)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// recordEvery is the interval at which samples are stored, and storedEvery that of the times of last events.
+	// recordEvery is the interval at which samples are stored. storedEvery is the interval at which times of last events are stored.
 	recordEvery = time.Second
 	storedEvery = time.Hour
 	// lastRecord bounds the storing of samples when the process ends.

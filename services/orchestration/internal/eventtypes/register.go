@@ -26,8 +26,8 @@ const (
 	maxRegisterBytes = 8 << 20
 	// maxRecorded bounds the event types of a workspace that a record takes. The next one takes others.
 	maxRecorded = 50
-	// entrySize is the memory of an entry without its name and samples, shapeSize that of a known shape, and textFactor that of a schema for
-	// each byte of its text.
+	// entrySize is the memory of an entry without its name and samples. shapeSize is the memory of the hash of a shape. textFactor is the
+	// memory of a schema for each byte of its text.
 	entrySize, shapeSize, textFactor = 256, 32, 8
 	// maxShapes bounds the shapes of a name that a process knows. Beyond it begins again.
 	maxShapes = 64
@@ -54,7 +54,7 @@ type names struct {
 // entry is an event type.
 type entry struct {
 	id uuid.UUID
-	// read is the time at which the event type was read, and used that of the last event.
+	// read is the time at which the event type was read. used is the time at which its last event arrived here.
 	read, used time.Time
 	// stored is the time of the last event as stored, and seen the time of the last one here.
 	stored, seen time.Time
@@ -119,7 +119,7 @@ func (r *register) put(ws uuid.UUID, name string, id uuid.UUID, stored, now time
 	e := n.entries[name]
 	if e == nil || e.id != id {
 		n.remove(name)
-		if n.bytes+entrySize+len(name) > maxRegisterBytes { // Many names were deleted and began again. Those with events are read again.
+		if n.bytes+entrySize+len(name) > maxRegisterBytes { // Many names were deleted and began again. Names with events are read again.
 			n.entries, n.bytes = map[string]*entry{}, 0
 		}
 		e = &entry{id: id}

@@ -71,8 +71,13 @@ func (s *Service) deleteAudited(ctx context.Context, info request.Info, webhook 
 	chosen := func(ids []uuid.UUID) bson.D {
 		return append(ofWebhook(webhook), bson.E{Key: "_id", Value: store.OneOf(ids)})
 	}
-	if err := s.deliveries.DeleteMany(ctx, info.Workspace, chosen(deliveries)); err != nil {
-		return err
+	if len(deliveries) > 0 {
+		if err := s.deliveries.DeleteMany(ctx, info.Workspace, chosen(deliveries)); err != nil {
+			return err
+		}
+	}
+	if len(samples) == 0 {
+		return nil
 	}
 	return s.samples.DeleteMany(ctx, info.Workspace, chosen(samples))
 }

@@ -176,7 +176,7 @@ func TestARenameContinues(t *testing.T) {
 	require.Zero(t, counted.take()["update"], "nothing is written twice")
 }
 
-// TestAPollOfALongQueueSendsFewCommands: the number of commands does not grow with that of the deployments.
+// TestAPollOfALongQueueSendsFewCommands shows that the number of commands does not grow with the number of deployments.
 func TestAPollOfALongQueueSendsFewCommands(t *testing.T) {
 	t.Parallel()
 	w, counted := counting(t)

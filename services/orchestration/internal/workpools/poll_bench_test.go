@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkPollOfALongQueue polls a queue with the due runs of ten deployments, and those of one that wait for a slot.
+// BenchmarkPollOfALongQueue polls a queue with the due runs of ten deployments. The runs of one of them wait for a slot.
 func BenchmarkPollOfALongQueue(b *testing.B) {
 	const runs, deployments, limit = 50_000, 10, 20
 	w := newWorld(b)

@@ -47,7 +47,7 @@ func (w waitingRuns) filterOf(deployments []uuid.UUID) bson.D {
 	return append(append(ofDeployments(deployments), w.scope...), w.within.filter()...)
 }
 
-// ofDeployments matches the runs of deployments; the zero id is that of runs without one.
+// ofDeployments matches the runs of deployments. The zero id matches runs without a deployment.
 func ofDeployments(deployments []uuid.UUID) bson.D {
 	ids := make(bson.A, len(deployments))
 	for i, id := range deployments {

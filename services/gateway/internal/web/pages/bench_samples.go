@@ -27,7 +27,7 @@ type requestKey struct{ kind, id string }
 // String is the value of the form field "request".
 func (k requestKey) String() string { return k.kind + ":" + k.id }
 
-// benchRequest is the request of a delivery, or that of a sample, which has no outcome and arrived when it was created.
+// benchRequest is the request of a delivery or of a sample. A sample has no outcome, and its time is its creation.
 type benchRequest struct {
 	*orchv1.WebhookDelivery
 	// sample is the name of the sample; empty for a delivery.

@@ -24,7 +24,8 @@ type schemaForm struct {
 	// JSON is the text of the whole object, for a schema without properties.
 	JSON     string
 	UsesJSON bool
-	// HasLists reports buttons before the one that sends the form. Enter presses the first button of a form.
+	// HasLists reports that buttons of lists precede the submit button. Enter presses the first button of a form, so the template begins
+	// such a form with a hidden submit button.
 	HasLists bool
 	Errors   []string
 

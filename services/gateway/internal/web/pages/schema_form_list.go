@@ -118,7 +118,8 @@ func (b *schemaFields) addList(f schemaField, property *jsontree.Object, value j
 	return true
 }
 
-// firstCount is the number of entries of a list without a value: those that the schema demands; empty for an absent list.
+// firstCount returns the initial number of entries of a list without a value: the minimum of the schema for a required list, and empty for
+// an absent one.
 func firstCount(f schemaField, property *jsontree.Object) string {
 	if least, ok := member(property, "minItems").(json.Number); ok && f.Required {
 		if n, err := least.Int64(); err == nil && n > 0 && n <= maxEntries {

@@ -304,7 +304,7 @@ func (c *check) number(s *jsonschema.Schema, value json.Number) string {
 	return ""
 }
 
-// rational returns a number; ok is false for one that is too large to compare.
+// rational parses a number. ok is false if the number is too large to compare.
 func (c *check) rational(value json.Number) (n *big.Rat, ok bool) {
 	cost := len(value) / digitsPerStep
 	if strings.ContainsAny(value.String(), "eE") {

@@ -147,7 +147,7 @@ func TestSmallPayloadsHaveFewSteps(t *testing.T) {
 	require.Nil(t, s.Check([]byte(`{"text":"`+strings.Repeat("x", 100)+`"}`)))
 }
 
-// BenchmarkHostileChecks has the time of a step without that of reading the payload.
+// BenchmarkHostileChecks measures the steps of checks, without the parsing of the payload.
 func BenchmarkHostileChecks(b *testing.B) {
 	for name, c := range hostile() {
 		b.Run(name, func(b *testing.B) {

@@ -1,6 +1,6 @@
 // Package conformance checks payloads of events against the JSON Schema that a user pinned.
 //
-// The consumers of events check them for all workspaces in turn, so a schema must not cost much for any payload. A check counts its steps:
+// One consumer checks the events of all workspaces, so a schema must not cost much for any payload. A check counts its steps:
 // the schemas that it applies to values, and the names, digits and texts that it compares. It ends after as many steps as the size of the
 // payload permits. The keywords whose cost it cannot count are refused when the schema is compiled. Within these keywords the result is that
 // of the jsonschema library, which checks parameters.
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// minSteps is the number of steps for the smallest payload, and maxSteps that for payloads as large or larger. Each byte permits one more.
+	// minSteps is the number of steps for an empty payload. Each byte permits one more, up to maxSteps.
 	minSteps, maxSteps = 500, 20_000
 	// bytesPerStep is the number of bytes of a text that are counted or compared for one step.
 	bytesPerStep = 64
@@ -29,7 +29,7 @@ const (
 const (
 	// maxSize bounds the memory of a compiled schema, in bytes.
 	maxSize = 2 << 20
-	// instructionSize is the memory of an instruction of a pattern, and textFactor that of a byte of the text.
+	// instructionSize is the memory of an instruction of a pattern. textFactor is the memory for a byte of the text.
 	instructionSize, textFactor = 64, 4
 )
 

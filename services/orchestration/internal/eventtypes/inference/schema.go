@@ -47,7 +47,7 @@ const (
 	typeString
 )
 
-// typeNames are the names of the types in the order of their bits, which is that of the names.
+// typeNames are the names of the types in the order of their bits. The bits are in the order of the names.
 var typeNames = [...]string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
 func (t typeSet) has(one typeSet) bool { return t&one != 0 }
@@ -67,7 +67,7 @@ type format uint8
 const (
 	formatUUID format = iota + 1
 	formatDateTime
-	// formatNone is that of texts with different formats, or without one.
+	// formatNone means texts with different formats, or without a format.
 	formatNone
 )
 
@@ -194,7 +194,8 @@ func isMap(properties map[string]property) bool {
 	return false
 }
 
-// asMap returns the schema of the values of an object: that of a map, or of all properties. It is nil for objects without properties.
+// asMap returns one schema for all values of an object, whether the object is a map or has properties. It is nil for an object without
+// properties.
 func (s *Schema) asMap() *Schema {
 	values := s.values
 	for _, one := range s.properties {
