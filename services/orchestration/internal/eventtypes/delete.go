@@ -22,7 +22,7 @@ func (s *Service) DeleteEventType(ctx context.Context, r *orchv1.DeleteEventType
 		if err := s.types.DeleteMany(ctx, ws, bson.D{{Key: "_id", Value: store.Binary(id)}}); err != nil {
 			return nil, err
 		}
-		s.register.forget(ws, t.GetName())
+		s.register.invalidate(ws, t.GetName(), s.Store.Now())
 		return &emptypb.Empty{}, nil
 	})
 }

@@ -228,6 +228,32 @@ func TestMemoryOfDeletedNamesIsBounded(t *testing.T) {
 	require.Empty(t, r.workspaces)
 }
 
+// A read that began before an event type changed may have the older one, so it is not fresh.
+func TestAReadInFlightDoesNotHideAChange(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		began time.Time
+		fresh bool
+	}{
+		"read before the change": {noon, false},
+		"read at its time":       {noon.Add(time.Second), false},
+		"read after the change":  {noon.Add(2 * time.Second), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, ws, id := newRegister(), uuid.New(), uuid.New()
+			r.invalidate(ws, "order.paid", noon.Add(time.Second))
+			r.put(ws, "order.paid", id, noon, c.began)
+			require.Equal(t, c.fresh, r.isFresh(ws, "order.paid", noon.Add(3*time.Second)))
+			r.invalidate(ws, "order.paid", noon.Add(time.Second))
+			require.Empty(t, r.take(noon.Add(time.Second)))
+			require.NotEmpty(t, r.workspaces, "the change is known while reads are fresh")
+			r.take(noon.Add(time.Second + freshFor))
+			require.Empty(t, r.workspaces)
+		})
+	}
+}
+
 // A record writes a bounded number of event types of a workspace, so another one's do not wait for them.
 func TestARecordTakesABoundedNumberOfEventTypes(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (s *Service) PinEventType(ctx context.Context, r *orchv1.PinEventTypeReques
 		if err != nil {
 			return nil, err
 		}
-		s.register.forget(ws, pinned.GetName())
+		s.register.invalidate(ws, pinned.GetName(), s.Store.Now())
 		return pinned, s.present(ctx, ws, pinned)
 	})
 }
@@ -65,7 +65,7 @@ func (s *Service) UnpinEventType(ctx context.Context, r *orchv1.UnpinEventTypeRe
 		if err != nil {
 			return nil, err
 		}
-		s.register.forget(ws, unpinned.GetName())
+		s.register.invalidate(ws, unpinned.GetName(), s.Store.Now())
 		return &emptypb.Empty{}, nil
 	})
 }

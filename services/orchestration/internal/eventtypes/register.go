@@ -44,6 +44,8 @@ type names struct {
 	entries map[string]*entry
 	// fullUntil is the time until which no name is added.
 	fullUntil time.Time
+	// changed is the time at which an event type was last deleted, pinned or unpinned here. A read that began before may not have seen that.
+	changed time.Time
 	// bytes is the memory of the entries.
 	bytes int
 	// sampled is the number of bytes that were sampled in the second that began at second.
@@ -111,7 +113,8 @@ func (r *register) setFull(ws uuid.UUID, now time.Time) {
 	r.workspace(ws).fullUntil = now.Add(fullFor)
 }
 
-// put notes an event type that was read. Another id means that the type was deleted and began again.
+// put notes an event type whose read began at now. Another id means that the type was deleted and began again. The next event reads the type
+// again if an event type of the workspace has changed meanwhile.
 func (r *register) put(ws uuid.UUID, name string, id uuid.UUID, stored, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,6 +130,9 @@ func (r *register) put(ws uuid.UUID, name string, id uuid.UUID, stored, now time
 		n.bytes += entrySize + len(name)
 	}
 	e.read, e.used, e.stored = now, now, stored
+	if !now.After(n.changed) {
+		e.read = time.Time{}
+	}
 }
 
 // lacksPin reports whether the schema that was pinned at a time is to be read.
@@ -171,13 +177,22 @@ func (r *register) pin(ws uuid.UUID, name string) (uuid.UUID, *conformance.Schem
 	return uuid.Nil, nil
 }
 
-// forget drops an event type, which is deleted.
+// forget drops an event type that is missing.
 func (r *register) forget(ws uuid.UUID, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := r.workspaces[ws]; n != nil {
 		n.remove(name)
 	}
+}
+
+// invalidate drops an event type that has changed in the store. Reads in flight do not bring it back for longer than one batch.
+func (r *register) invalidate(ws uuid.UUID, name string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.workspace(ws)
+	n.remove(name)
+	n.changed = now
 }
 
 // remove drops an entry, if it exists.
@@ -288,7 +303,7 @@ func (r *register) take(now time.Time) []change {
 				n.remove(name)
 			}
 		}
-		if len(n.entries) == 0 && !now.Before(n.fullUntil) {
+		if len(n.entries) == 0 && !now.Before(n.fullUntil) && now.Sub(n.changed) >= freshFor {
 			delete(r.workspaces, ws)
 		}
 	}
