@@ -419,6 +419,11 @@ bench-api-mongo: build $(VENV)/prefect ## measure three services on a MongoDB se
 bench-api-on:
 	go run ./test/bench/api -mongodb "$$ORCH_TEST_MONGODB_URI" -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
 
+.PHONY: bench-writes
+bench-writes: build ## count the keys and the bytes of log that requests write, in the single binary and on a MongoDB server
+	go run ./test/bench/writes $(BENCHFLAGS)
+	go run ./test/withmongod sh -c 'go run ./test/bench/writes -mongodb "$$ORCH_TEST_MONGODB_URI" $(BENCHFLAGS)'
+
 .PHONY: bench-tenants
 bench-tenants: ## measure a workspace beside another that asks the worst queries for a minute; SCALE=100000 for less, SCALEDATA keeps the store
 	cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) -tenants 60s $(BENCHFLAGS)

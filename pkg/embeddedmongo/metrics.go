@@ -9,6 +9,7 @@ type Metrics struct {
 	disk, debt, running, readAmplification *prometheus.Desc
 	compactions, seconds, written, stalls  *prometheus.Desc
 	building, indexed                      *prometheus.Desc
+	keys, logged                           *prometheus.Desc
 }
 
 // NewMetrics returns a collector for a server, which must outlive it. Register it once.
@@ -28,6 +29,8 @@ func NewMetrics(s *Server) *Metrics {
 		stalls:      describe("orch_embedded_store_write_stalls_total", "Times that writes had to wait for flushes or compactions of the embedded store."),
 		building:    describe("orch_embedded_store_index_builds_in_progress", "Index builds of the embedded store in progress."),
 		indexed:     describe("orch_embedded_store_index_build_documents_total", "Documents that index builds of the embedded store have read."),
+		keys:        describe("orch_embedded_store_written_keys_total", "Keys of documents and index entries that commands wrote or deleted."),
+		logged:      describe("orch_embedded_store_log_bytes_total", "Bytes that the embedded store added to its log."),
 	}
 }
 
@@ -57,6 +60,8 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 		{m.stalls, prometheus.CounterValue, float64(m.server.engine.Stalls())},
 		{m.building, prometheus.GaugeValue, float64(building)},
 		{m.indexed, prometheus.CounterValue, float64(indexed)},
+		{m.keys, prometheus.CounterValue, float64(m.server.engine.WrittenKeys())},
+		{m.logged, prometheus.CounterValue, float64(now.WAL.BytesIn)},
 	} {
 		out <- prometheus.MustNewConstMetric(sample.desc, sample.kind, sample.value)
 	}

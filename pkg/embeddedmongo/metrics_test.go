@@ -32,7 +32,7 @@ func TestMetricsShowCompactions(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(embeddedmongo.NewMetrics(server))
 	before := samples(t, registry)
-	require.Len(t, before, 10)
+	require.Len(t, before, 12)
 	require.Zero(t, before["orch_embedded_store_write_stalls_total"])
 
 	for range 2 { // A compaction merges what two flushes wrote.
@@ -47,6 +47,7 @@ func TestMetricsShowCompactions(t *testing.T) {
 	for _, grown := range []string{
 		"orch_embedded_store_compactions_total", "orch_embedded_store_compaction_seconds_total",
 		"orch_embedded_store_compacted_bytes_total", "orch_embedded_store_disk_bytes", "orch_embedded_store_read_amplification",
+		"orch_embedded_store_written_keys_total", "orch_embedded_store_log_bytes_total",
 	} {
 		require.Greater(t, after[grown], before[grown], grown)
 	}

@@ -25,6 +25,7 @@ func (e *Engine) Begin(journal, many bool) *Commit {
 
 // apply makes a batch visible and takes ownership of it.
 func (c *Commit) apply(b *pebble.Batch) error {
+	c.e.keys.Add(int64(b.Count()))
 	if c.journal && !c.counted { // Before the batch is visible, so no reader can miss it.
 		c.counted = true
 		c.e.journaled.Add(1)

@@ -55,6 +55,7 @@ type Engine struct {
 	resetTwice atomic.Int64 // Entries that compactions found set twice below one SingleDelete.
 	building   atomic.Int64 // Index builds in progress.
 	indexed    atomic.Int64 // Documents that index builds have read.
+	keys       atomic.Int64 // Keys that commands wrote or deleted.
 
 	tasks sync.WaitGroup // Background work, which ends at Close.
 
@@ -207,6 +208,9 @@ func (e *Engine) DB() *pebble.DB { return e.db }
 
 // Stalls counts how often writes had to wait for flushes or compactions since the start.
 func (e *Engine) Stalls() int64 { return e.stalls.Load() }
+
+// WrittenKeys returns the number of keys of documents and index entries that commands wrote or deleted.
+func (e *Engine) WrittenKeys() int64 { return e.keys.Load() }
 
 // IndexBuilds returns the number of index builds in progress, and of documents that index builds have read since the start.
 func (e *Engine) IndexBuilds() (inProgress, documents int64) {
