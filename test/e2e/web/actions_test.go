@@ -244,10 +244,11 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	p.reads("The work pool is active again.")
 
 	p.visits("/events/automate?event=x.y")
+	p.presses("Show as JSON")
 	p.types("json", "[")
 	p.presses("Create the automation")
-	p.reads("The automation is not a JSON object.")
-	p.visits("/events/automate?event=x.y")
+	p.reads("The automation is not a JSON object")
+	p.visits("/automations/new?event=x.y")
 	p.presses("Create the automation")
 	p.reads("The automation is created.")
 	p.presses("Disable")

@@ -102,8 +102,24 @@ func consoleCases() []pageCase {
 		{name: "event-type-pin-bad", path: eventType, status: 422, answers: console(), form: url.Values{"action": {"event-type-pin"}, "schema": {"{" + hostile}}},
 		{name: "event-type-delete", path: eventType, answers: console(), form: url.Values{"action": {"event-type-delete"}}},
 		{name: "event-type-unknown", path: eventType, status: 404},
-		{name: "automate", path: "/events/automate?event=github.push&resource=github", answers: console()},
-		{name: "automate-bad", path: "/events/automate", status: 422, form: url.Values{"action": {"automate"}, "json": {"[" + hostile}}},
+		{name: "automate", path: "/automations/new?event=github.push&resource=github", answers: console()},
+		{name: "automate-template", path: "/automations/new?template=failed", answers: objectAnswers(), prefect: true},
+		{name: "automate-template-bad", path: "/automations/new?template=weather", status: 400},
+		{name: "automate-kind", path: "/automations/new", answers: objectAnswers(), form: url.Values{
+			"action": {"automate"}, "choose-kind": {"yes"}, "p.name": {hostile}, "p.trigger/type": {`"compound"`}, "p.trigger/triggers/#": {"1"}, "p.trigger/triggers/0/type": {`"metric"`},
+			"p.actions/#": {"1"}, "p.actions/0/type": {`"run-deployment"`}, "p.actions/0/deployment_id": {hostile},
+		}},
+		{name: "automate-refused", path: "/automations/new", status: 422, answers: objectAnswers(), form: url.Values{
+			"action": {"automate"}, "p.trigger/type": {`"event"`}, "p.trigger/posture": {`"Reactive"`}, "p.trigger/match": {hostile}, "p.actions/#": {"0"},
+		}},
+		{name: "automate-json", path: "/automations/new", form: url.Values{
+			"action": {"automate"}, "show-json": {"yes"}, "p.name": {hostile}, "p.trigger/type": {`"event"`}, "p.trigger/posture": {`"Reactive"`}, "p.trigger/every_event": {"1"}, "p.actions/#": {"0"},
+		}},
+		{name: "automate-bad", path: "/automations/new", status: 422, form: url.Values{"action": {"automate"}, "json": {"[" + hostile}}},
+		{name: "automate-lost", path: "/automations/new", form: url.Values{
+			"action": {"automate"}, "show-form": {"yes"}, "json": {`{"name": "x", "trigger": {"type": "event", "posture": "Reactive", "</textarea>": 1}, "actions": []}`},
+		}},
+		{name: "automate-moved", path: "/events/automate?event=github.push", status: 303},
 		{name: "trace", path: "/trace/delivery/" + someID, answers: console()},
 		{name: "trace-event", path: "/trace/event/" + someID, answers: console()},
 		{name: "trace-run", path: "/trace/flow-run/" + someID, answers: console()},

@@ -1,35 +1,29 @@
 package pages
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"net/http"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// automationEditPage changes an automation as JSON.
+// automationEditPage changes an automation.
 func automationEditPage() page.Page {
 	return page.Page{
 		Pattern: "/automations/automation/{id}/edit",
 		Section: "/automations",
 		Needs:   []string{orchv1.AutomationService_ReadAutomation_FullMethodName, orchv1.AutomationService_UpdateAutomation_FullMethodName},
+		Uses:    automationObjectCalls,
 		Show: func(r *page.Request) (page.View, error) {
-			a, err := readAutomation(r)
+			e, _, err := changedAutomationEditor(r)
 			if err != nil {
 				return page.View{}, err
 			}
-			definition, err := automationDefinition(a)
-			if err != nil {
-				return page.View{}, err
-			}
-			return automationEditForm(r, a, definition, nil), nil
+			return e.view(), nil
 		},
 		Actions: []page.Action{{
 			Name: "automation-edit", Calls: []string{orchv1.AutomationService_UpdateAutomation_FullMethodName},
@@ -38,72 +32,73 @@ func automationEditPage() page.Page {
 	}
 }
 
+// changedAutomationEditor returns the form of a stored automation.
+func changedAutomationEditor(r *page.Request) (*automationEditor, *orchv1.Automation, error) {
+	a, err := readAutomation(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	definition, err := automationDefinition(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := &automationEditor{
+		request: r, Title: "Edit " + show.Line(a.GetName(), 80), Action: "automation-edit", Button: "Save the automation",
+		Path: r.Path(), Back: r.To("automations", "automation", a.GetId()), Version: versionField(a.GetUpdated()),
+	}
+	return e, a, e.fill(definition)
+}
+
 func readAutomation(r *page.Request) (*orchv1.Automation, error) {
 	automation := apicall.New[*orchv1.Automation](orchv1.AutomationService_ReadAutomation_FullMethodName, apicall.ID(r.Vars["id"]))
 	err := r.Call(automation)
 	return automation.Result(), err
 }
 
-// automationDefinition is the part of an automation that its owner changes, as indented JSON in the order of the fields.
-func automationDefinition(a *orchv1.Automation) (string, error) {
+// automationDefinition is the part of an automation that its owner changes, in the order of the fields. It has no ids of triggers, because
+// the server gives them new ones with each change.
+func automationDefinition(a *orchv1.Automation) (*jsontree.Object, error) {
 	raw, err := restjson.Marshal(a)
 	if err != nil {
-		return "", fmt.Errorf("encode automation: %w", err)
+		return nil, fmt.Errorf("encode automation: %w", err)
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return "", fmt.Errorf("decode automation: %w", err)
+	all, err := jsontree.ParseObject(raw)
+	if err != nil {
+		return nil, fmt.Errorf("decode automation: %w", err)
 	}
-	var compact, indented bytes.Buffer
-	compact.WriteByte('{')
+	definition := jsontree.NewObject()
 	fields := (&orchv1.AutomationUpdate{}).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
 		name := string(fields.Get(i).Name())
-		if len(all[name]) == 0 {
-			continue
+		if value, given := all.Get(name); given {
+			definition.Set(name, value)
 		}
-		if compact.Len() > 1 {
-			compact.WriteByte(',')
-		}
-		fmt.Fprintf(&compact, "%q:%s", name, all[name])
 	}
-	compact.WriteByte('}')
-	if err := json.Indent(&indented, compact.Bytes(), "", "  "); err != nil {
-		return "", fmt.Errorf("indent automation: %w", err)
-	}
-	return indented.String(), nil
-}
-
-func automationEditForm(r *page.Request, a *orchv1.Automation, text string, err error) page.View {
-	v := automateView{
-		Title: "Edit " + show.Line(a.GetName(), 80), Action: "automation-edit", Button: "Save the automation",
-		JSON: text, Path: r.Path(), Back: r.To("automations", "automation", a.GetId()),
-	}
-	return v.view(err)
+	eachTrigger(definition.Object("trigger"), nil, func(trigger *jsontree.Object, _ []string) { trigger.Delete("id") })
+	return definition, nil
 }
 
 func editAutomation(r *page.Request) (page.View, error) {
-	a, err := readAutomation(r)
+	e, a, err := changedAutomationEditor(r)
 	if err != nil {
 		return page.View{}, err
 	}
-	text := newlines(r.Form.Get("json"))
-	body, valid := jsonObject(text)
-	if !valid {
-		return automationEditForm(r, a, text, errNoObject), nil
+	body, ok, err := e.read()
+	switch {
+	case err != nil:
+		return page.View{}, err
+	case !ok:
+		return e.view(), nil
+	case changedMeanwhile(r, a.GetUpdated()):
+		return e.conflict(body, a)
 	}
 	in := apicall.ID(r.Vars["id"])
 	in.Body = body
 	if err := r.Call(changed(orchv1.AutomationService_UpdateAutomation_FullMethodName, in)); err != nil {
-		if !refusesValues(err) {
-			return page.View{}, err
-		}
-		return automationEditForm(r, a, text, err), nil
+		return e.refused(err)
 	}
-	return r.Done(r.To("automations", "automation", a.GetId()), "automation-edit", -1), nil
+	return r.Done(e.Back, "automation-edit", -1), nil
 }
-
-var errNoObject = rpc.Detail(http.StatusUnprocessableEntity, "The automation is not a JSON object.")
 
 func deleteAutomation(r *page.Request) (page.View, error) {
 	if !confirmed(r) {

@@ -40,7 +40,7 @@ func automationPages() []page.Page {
 				{Name: "disable-automation", Calls: []string{orchv1.AutomationService_PatchAutomation_FullMethodName}, Done: "The automation is disabled.", Do: enableAutomation("disable-automation", false)},
 			},
 		},
-		automationEditPage(),
+		automationNewPage(), automationEditPage(),
 	}
 }
 
@@ -76,7 +76,7 @@ func showAutomations(r *page.Request) (page.View, error) {
 		v.Table.Older = r.Here("skip", show.Digits(skip+param50))
 	}
 	if r.May(orchv1.AutomationService_CreateAutomation_FullMethodName) {
-		v.Links = append(v.Links, tab{Title: "New automation", Path: r.To("events", "automate")})
+		v.Links = append(v.Links, tab{Title: "New automation", Path: r.To("automations", "new")})
 	}
 	return page.View{Title: "Automations", Template: "list.html", Data: v}, nil
 }

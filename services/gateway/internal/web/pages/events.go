@@ -164,5 +164,5 @@ func automateLink(r *page.Request, names, resources []string) string {
 	if len(resources) > 0 {
 		query["resource"] = resources
 	}
-	return r.To("events", "automate") + "?" + query.Encode()
+	return r.To("automations", "new") + "?" + query.Encode()
 }

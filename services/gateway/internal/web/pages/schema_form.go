@@ -24,12 +24,12 @@ type schemaForm struct {
 	// JSON is the text of the whole object, for a schema without properties.
 	JSON     string
 	UsesJSON bool
-	// HasLists reports that buttons of lists precede the submit button. Enter presses the first button of a form, so the template begins
-	// such a form with a hidden submit button.
-	HasLists bool
-	Errors   []string
+	// HasButtons reports that buttons of lists or kinds precede the submit button. Enter presses the first button of a form, so the
+	// template begins such a form with a hidden submit button.
+	HasButtons bool
+	Errors     []string
 
-	// resized reports that the reader added or removed an entry of a list. The form is shown again, and nothing is sent.
+	// resized reports that the reader pressed such a button. The form is shown again with other fields, and nothing is sent.
 	resized bool
 }
 
@@ -45,6 +45,8 @@ type schemaField struct {
 	Entry string
 	// Add is the name of the list that the field ends, for the button that adds an entry; empty for a full list.
 	Add string
+	// Chooses is the name of the object whose kind the field chooses, for the button that shows the fields of the kind.
+	Chooses string
 
 	// path are the keys of the value from the outermost object.
 	path []string
@@ -52,6 +54,10 @@ type schemaField struct {
 	nullable bool
 	// local reports a time without zone.
 	local bool
+	// notation reads the text; nil for a field that is read by its kind.
+	notation *notation
+	// objects names the list of objects that the page may offer by name.
+	objects string
 }
 
 // The kinds of fields. Kinds of text with a type are the names of HTML inputs.
@@ -70,6 +76,7 @@ const (
 	kindGroupEnd   = "group-end"
 	kindListStart  = "list"
 	kindListEnd    = "list-end"
+	kindHidden     = "hidden"
 )
 
 // The depth of groups in groups, and the number of fields, from which an object is JSON text.
@@ -87,7 +94,7 @@ func newSchemaForm(r *page.Request, schema []byte, values *jsontree.Object) sche
 	b := schemaFields{root: root, zone: r.Zone, posted: r.Form}
 	resized := resizeList(r.Form)
 	b.add(root, values, nil)
-	f := schemaForm{Fields: b.fields, HasLists: b.lists, resized: resized}
+	f := schemaForm{Fields: b.fields, HasButtons: b.buttons, resized: resized}
 	if b.full {
 		f.Errors = append(f.Errors, "The lists have more entries than a form can have.")
 	}
@@ -100,8 +107,8 @@ type schemaFields struct {
 	zone   *time.Location
 	posted url.Values
 	fields []schemaField
-	// lists reports that a field is a list.
-	lists bool
+	// buttons reports that a field is a list or has a kind.
+	buttons bool
 	// full reports that entries of a posted list were left out.
 	full bool
 }
@@ -124,7 +131,7 @@ func (b *schemaFields) add(object, values *jsontree.Object, path []string) {
 			value = member(property, "default")
 		}
 		f := schemaField{
-			path: append(slices.Clip(path), m.Key), nullable: nullable, Required: slices.Contains(required, m.Key),
+			path: append(slices.Clip(path), m.Key), nullable: nullable, Required: slices.Contains(required, m.Key) && !nullable,
 			Title: show.Line(property.Text("title"), 60), Hint: show.Line(property.Text("description"), 300),
 		}
 		f.Name = "p." + strings.Join(f.path, "/")
@@ -138,7 +145,12 @@ func (b *schemaFields) add(object, values *jsontree.Object, path []string) {
 // addValue adds the fields of one value: an input, a group of nested fields, or a list of entries.
 func (b *schemaFields) addValue(f schemaField, property *jsontree.Object, value jsontree.Value) {
 	nested, isObject := value.(*jsontree.Object)
+	_, written := notations[property.Text("notation")]
 	switch {
+	case written:
+		f.fill(property, value, b.zone)
+		b.fields = append(b.fields, f)
+	case b.addUnion(f, property, value):
 	case property.Object("properties").Len() > 0 && !f.nullable && (isObject || value == nil) && len(f.path) <= maxNesting && len(b.fields) < maxFields:
 		f.Kind = kindGroupStart
 		b.fields = append(b.fields, f)
@@ -175,7 +187,7 @@ func (b *schemaFields) resolve(declared *jsontree.Object) (property *jsontree.Ob
 			continue
 		}
 		alternatives, null := b.alternatives(property)
-		nullable = nullable || null
+		nullable = nullable || null || member(property, "nullable") == true
 		if len(alternatives) != 1 {
 			break
 		}
@@ -233,7 +245,11 @@ func (f *schemaField) fill(property *jsontree.Object, value jsontree.Value, zone
 	if kind == "boolean" && (f.nullable || f.Required && value == nil) { // An empty check box would answer for its reader.
 		options, isChoice = jsontree.List{true, false}, true
 	}
+	n, written := notations[property.Text("notation")]
 	switch {
+	case written:
+		f.objects = property.Text("objects")
+		f.fillNotation(n, value)
 	case isChoice:
 		f.Kind = kindChoice
 		if value == nil {
@@ -243,7 +259,7 @@ func (f *schemaField) fill(property *jsontree.Object, value jsontree.Value, zone
 		}
 		for _, option := range options {
 			if option != nil {
-				f.Choices = append(f.Choices, choice{Value: string(jsontree.Text(option)), Title: choiceTitle(option), Selected: jsontree.Equal(option, value)})
+				f.Choices = append(f.Choices, choice{Value: string(jsontree.Text(option)), Title: titleOfChoice(property, option), Selected: jsontree.Equal(option, value)})
 			}
 		}
 	case kind == "boolean":
@@ -258,17 +274,6 @@ func (f *schemaField) fill(property *jsontree.Object, value jsontree.Value, zone
 			f.Value = string(jsontree.Text(value))
 		}
 	}
-}
-
-// choiceTitle words a choice.
-func choiceTitle(option jsontree.Value) string {
-	switch option {
-	case true:
-		return "yes"
-	case false:
-		return "no"
-	}
-	return plain(option)
 }
 
 // The forms of a time in a browser's input, and in JSON without a zone.
@@ -311,6 +316,34 @@ func parseTime(value string, zone *time.Location, layouts ...string) (at time.Ti
 	return at, err
 }
 
+// submitted returns what a browser sends of the form if its reader changes nothing.
+func (f *schemaForm) submitted() url.Values {
+	form := url.Values{}
+	if f.UsesJSON {
+		form.Set("parameters", f.JSON)
+	}
+	for _, field := range f.Fields {
+		switch value := strings.ReplaceAll(field.Value, "\x00", "\uFFFD"); field.Kind {
+		case kindGroupStart, kindGroupEnd, kindListEnd:
+		case kindCheckbox:
+			if field.Checked {
+				form.Set(field.Name, "1")
+			}
+		case kindChoice:
+			for i, c := range field.Choices {
+				if i == 0 || c.Selected {
+					form.Set(field.Name, c.Value)
+				}
+			}
+		case kindLines, kindJSON, kindHidden:
+			form.Set(field.Name, strings.ReplaceAll(newlines(value), "\r", "\n"))
+		default:
+			form.Set(field.Name, strings.NewReplacer("\r", "", "\n", "").Replace(value))
+		}
+	}
+	return form
+}
+
 // read returns the object that was typed. Values that do not parse are marked in the form, which then is not ok.
 func (f *schemaForm) read(r *page.Request) (values *jsontree.Object, ok bool) {
 	values = jsontree.NewObject()
@@ -341,6 +374,9 @@ func (f *schemaForm) read(r *page.Request) (values *jsontree.Object, ok bool) {
 				open[len(open)-1].add(innermost.field, value)
 			}
 			continue
+		}
+		if f.resized && field.Kind != kindCheckbox && !r.Form.Has(field.Name) {
+			continue // The field is new, and keeps its default.
 		}
 		value, given, problem := field.read(r)
 		if problem != "" {
@@ -376,6 +412,15 @@ func (f *schemaField) read(r *page.Request) (value jsontree.Value, given bool, p
 		return nil, false, valueRequired
 	case blank && f.nullable && f.Kind != kindPassword:
 		return nil, true, ""
+	case f.notation != nil:
+		if blank && !f.notation.blank {
+			return nil, false, ""
+		}
+		value, err := f.notation.read(typed)
+		if err != nil {
+			return nil, false, err.Error()
+		}
+		return value, true, ""
 	case blank && f.Kind != kindText && f.Kind != kindLines:
 		return nil, false, ""
 	}
@@ -440,7 +485,7 @@ func (f *schemaForm) assignErrors(errors []*orchv1.SchemaValueError, path []stri
 func (f *schemaForm) placeReason(reason string, path []string) {
 	for n := len(path); n > 0; n-- {
 		i := slices.IndexFunc(f.Fields, func(field schemaField) bool { return slices.Equal(field.path, path[:n]) })
-		if i < 0 || f.Fields[i].Kind == kindGroupStart {
+		if i < 0 || f.Fields[i].Kind == kindHidden {
 			continue
 		}
 		if n < len(path) {

@@ -114,7 +114,7 @@ func (b *schemaFields) addList(f schemaField, property *jsontree.Object, value j
 		end.Add = f.Name
 	}
 	b.fields = append(b.fields, end)
-	b.lists = true
+	b.buttons = true
 	return true
 }
 
@@ -132,9 +132,9 @@ func firstCount(f schemaField, property *jsontree.Object) string {
 	return ""
 }
 
-// editableEntry reports whether entries of a schema have inputs of their own: objects with properties, choices and scalars.
+// editableEntry reports whether entries of a schema have inputs of their own: objects with properties or kinds, choices and scalars.
 func editableEntry(item *jsontree.Object) bool {
-	if _, choices := item.Get("enum"); choices || item.Object("properties").Len() > 0 {
+	if _, choices := item.Get("enum"); choices || item.Object("properties").Len() > 0 || item.Object("discriminator").Len() > 0 {
 		return true
 	}
 	return slices.Contains([]string{"string", "number", "integer", "boolean"}, item.Text("type"))
@@ -159,6 +159,10 @@ func (b *schemaFields) hasSecret(schema *jsontree.Object, depth int) bool {
 	if items, ok := member(schema, "items").(*jsontree.Object); ok {
 		inner = append(slices.Clip(inner), jsontree.Member{Value: items})
 	}
+	alternatives, _ := b.alternatives(schema)
+	for _, alternative := range alternatives {
+		inner = append(slices.Clip(inner), jsontree.Member{Value: alternative})
+	}
 	return slices.ContainsFunc(inner, func(m jsontree.Member) bool {
 		declared, _ := m.Value.(*jsontree.Object)
 		property, _ := b.resolve(declared)
@@ -166,11 +170,15 @@ func (b *schemaFields) hasSecret(schema *jsontree.Object, depth int) bool {
 	})
 }
 
-// resizeList adds an entry to a list of a posted form, or removes one, if its button was pressed, and reports the button. It removes the
-// button from the form, so that a form that is built again stays as it is.
+// resizeList adds an entry to a list of a posted form, or removes one, if its button was pressed. It reports whether that button or the one
+// of a kind was pressed. It removes the button from the form, so that a form that is built again stays as it is.
 func resizeList(form url.Values) bool {
 	defer form.Del(addButton)
 	defer form.Del(removeButton)
+	if form.Has(chooseButton) {
+		form.Del(chooseButton)
+		return true
+	}
 	if list := form.Get(addButton); list != "" {
 		count, _ := strconv.Atoi(form.Get(list + entriesSuffix))
 		form.Set(list+entriesSuffix, strconv.Itoa(min(count+1, maxEntries)))

@@ -72,7 +72,7 @@ func TestListsOfASchemaHaveEntries(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := newSchemaForm(&page.Request{Zone: time.UTC}, []byte(addresses), object(t, given))
-			require.True(t, f.HasLists)
+			require.True(t, f.HasButtons)
 			for _, button := range c.buttons {
 				var ok bool
 				f, _, ok = submit(f, addresses, button)

@@ -15,21 +15,7 @@ import (
 
 // typed returns the values of a form as somebody would submit it, with changes.
 func typed(f schemaForm, changes url.Values) url.Values {
-	form := url.Values{"parameters": {f.JSON}}
-	for _, field := range f.Fields {
-		switch {
-		case field.Kind == kindCheckbox && field.Checked:
-			form.Set(field.Name, "1")
-		case field.Kind == kindChoice:
-			for _, c := range field.Choices {
-				if c.Selected {
-					form.Set(field.Name, c.Value)
-				}
-			}
-		case field.Kind != kindCheckbox:
-			form.Set(field.Name, field.Value)
-		}
-	}
+	form := f.submitted()
 	maps.Copy(form, changes)
 	return form
 }

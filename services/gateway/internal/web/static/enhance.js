@@ -66,7 +66,8 @@ export function enhance(root) {
     });
   }
   for (const select of root.querySelectorAll("select[data-submit]")) {
-    select.addEventListener("change", () => select.form.requestSubmit());
+    const button = document.getElementById(select.dataset.submit);
+    select.addEventListener("change", () => select.form.requestSubmit(button));
   }
 }
 
