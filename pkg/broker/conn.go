@@ -66,7 +66,7 @@ func (c *Conn) options() []nats.Option {
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(2),
 		// Nothing is buffered while disconnected: the callers learn at once, and no event is sent after its publisher
-		// was told that it was not.
+		// received an error.
 		nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			c.epoch.disconnected()

@@ -448,7 +448,7 @@ func TestBacklog(t *testing.T) {
 	require.InDelta(t, 5*frames, pending, frames/100, "joined frames count until the last of them is settled")
 }
 
-// The rate is that of busy times; a consumer that stands still is told from an idle one.
+// The rate is that of busy times; a consumer that stands still differs from an idle one.
 func TestDrainRate(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)

@@ -128,7 +128,7 @@ type twoServices struct {
 	}
 }
 
-// TestErrorsNameVariables: fields of one name in several structs are told apart, and a secret is not repeated.
+// TestErrorsNameVariables: the error distinguishes fields of one name in several structs, and a secret is not repeated.
 func TestErrorsNameVariables(t *testing.T) {
 	t.Parallel()
 	_, err := config.LoadFrom[twoServices](map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 )
 
-// One command inserts good documents among bad ones of every kind, more than a batch holds. Each bad one is told by its position
+// One command inserts good documents among bad ones of every kind, more than a batch holds. The reply has the position of each bad one
 // and code; ordered, the first of them ends the command, and what came before it is stored.
 func TestInsertManyTellsEachDocumentsError(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())

@@ -136,7 +136,7 @@ func TestKillNineLosesNothingAcknowledged(t *testing.T) {
 	require.Greater(t, total, kills*writes)
 }
 
-func TestSecondProcessIsToldTheHolder(t *testing.T) {
+func TestASecondProcessLearnsTheHolder(t *testing.T) {
 	dir := t.TempDir()
 	cmd, _ := spawn(t, dir, "EMBEDDEDMONGO_TEST_IDLE=1")
 	_, err := embeddedmongo.Open(dir, embeddedmongo.Options{})

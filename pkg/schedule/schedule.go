@@ -32,7 +32,7 @@ var (
 
 // InvalidError is a definition that is not a schedule. It wraps ErrInvalid.
 type InvalidError struct {
-	// Message is what clients of the reference are told, Detail the reason.
+	// Message is the text that clients of the reference get, Detail the reason.
 	Message, Detail string
 }
 

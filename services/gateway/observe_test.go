@@ -120,7 +120,7 @@ func TestAPanicIsA500(t *testing.T) {
 	require.Contains(t, s.logs.String(), "a request panicked")
 }
 
-func TestForeignClientsAreToldOnce(t *testing.T) {
+func TestTheLogNamesForeignClientsOnce(t *testing.T) {
 	t.Parallel()
 	agent := "User-Agent: " + vocabulary.Prefect.String() + "/3.8.8 (API 0.8.4)"
 	s := start(t, gateway.Deps{})

@@ -35,7 +35,7 @@ const (
 	tick     = 5 * time.Millisecond
 )
 
-// domain is a small domain behind the gateway: it keeps the last request, and fails as it is told.
+// domain is a small domain behind the gateway: it keeps the last request, and fails on request.
 type domain struct {
 	orchv1.UnimplementedFlowServiceServer
 	orchv1.UnimplementedFlowRunServiceServer

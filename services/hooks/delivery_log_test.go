@@ -14,7 +14,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// journal collects what the delivery log is told.
+// journal collects the entries of the delivery log.
 func (w *world) journal() func() []*orchv1.WebhookDelivery {
 	w.t.Helper()
 	j, err := deliverylog.Open(w.t.Context(), w.conn)

@@ -73,7 +73,7 @@ func TestSignatures(t *testing.T) {
 		require.Equal(t, http.StatusNoContent, w.do("POST", slug, own, "X-Hub-Signature-256", signature(secret, own)).status)
 		require.Equal(t, "e", w.next().GetEvent())
 	}
-	// The first failure is the one that is told of, once in a while: that of a sender who gives away what it should sign with.
+	// The log has the first failure, once in a while: the one of a sender who gives away its signing key.
 	got := w.do("POST", slug, body, "X-Hub-Signature-256", "sha256="+signing)
 	require.Equal(t, http.StatusUnauthorized, got.status)
 	for name, header := range map[string][]string{
@@ -94,7 +94,7 @@ func TestSignatures(t *testing.T) {
 	require.NotContains(t, string(e.GetPayload()), signing)
 	w.none()
 
-	// A broken template is not told to whoever cannot sign, and a handshake that anybody may make works without a signature.
+	// A sender that cannot sign does not learn of a broken template, and a handshake that anybody may make works without a signature.
 	require.Equal(t, http.StatusOK, w.do("POST", slug, validation, "Aeg-Event-Type", "SubscriptionValidation").status)
 }
 

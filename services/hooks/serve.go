@@ -71,6 +71,6 @@ func (s *server) Run(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("finish the requests in flight: %w", err), h.Close())
 	}
-	<-served //nolint:errcheck // It ended because it was told to.
+	<-served //nolint:errcheck // It ended because its context did.
 	return err
 }

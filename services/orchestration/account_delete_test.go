@@ -115,7 +115,7 @@ func TestDeletedAccountsLeaveNoDocument(t *testing.T) {
 		code, _ := status(attempt())
 		require.Equal(t, 404, code, what)
 	}
-	// The e-mail address is free again, and the default account was told.
+	// The e-mail address is free again, and the audit log of the default account has the deletion.
 	call[*orchv1.AccountMembership](d, orchv1.UserService_CreateAccountMembership_FullMethodName,
 		&orchv1.CreateAccountMembershipRequest{Membership: &orchv1.AccountMembershipCreate{Email: "ada@example.com"}})
 	require.Eventually(t, func() bool {

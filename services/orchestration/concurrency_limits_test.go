@@ -110,7 +110,7 @@ func TestConcurrencyLimits(t *testing.T) {
 	update(&orchv1.ConcurrencyLimitV2Update{Active: new(false)})
 	taken, err = d.increment(5, "a")
 	require.NoError(t, err)
-	require.Len(t, taken.GetLimits(), 1, "an inactive limit limits nothing, and is told of")
+	require.Len(t, taken.GetLimits(), 1, "an inactive limit limits nothing, and the response lists it")
 	require.Equal(t, int64(4), d.readLimit("a").GetActiveSlots())
 	given := call[*orchv1.MinimalConcurrencyLimitList](d, orchv1.ConcurrencyLimitV2Service_BulkDecrementActiveSlots_FullMethodName,
 		&orchv1.BulkDecrementActiveSlotsRequest{Decrement: &orchv1.ConcurrencySlotsDecrement{Slots: 1, Names: []string{"a"}}})

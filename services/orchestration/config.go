@@ -66,7 +66,7 @@ type Config struct {
 
 // Cancellations say what happens to runs that do not stop.
 type Cancellations struct {
-	Timeout      time.Duration `env:"ORCH_CANCELLING_TIMEOUT" envDefault:"5m" desc:"How long a run may stay in CANCELLING; it is then CANCELLED, and workers of its pool are told to remove its infrastructure."`
+	Timeout      time.Duration `env:"ORCH_CANCELLING_TIMEOUT" envDefault:"5m" desc:"How long a run may stay in CANCELLING; it is then CANCELLED, and workers of its pool get the command to remove its infrastructure."`
 	CleanupLease time.Duration `env:"ORCH_CLEANUP_LEASE" envDefault:"30s" desc:"How long a worker may take to remove the infrastructure of a run before it renews its lease; another worker then gets the job."`
 }
 

@@ -91,7 +91,7 @@ func race(t *testing.T, run raced) {
 			a := attempt{begin: ticks.Add(1)}
 			result, err := run.set(kinds[i%len(kinds)])
 			a.end = ticks.Add(1)
-			if err != nil { // Lost every time, and was told so.
+			if err != nil { // Lost every time, and the response says so.
 				return
 			}
 			mu.Lock()
@@ -111,7 +111,7 @@ func race(t *testing.T, run raced) {
 	for i, state := range states[1:] {
 		require.True(t, state.GetTimestamp().AsTime().After(states[i].GetTimestamp().AsTime()))
 		a, ok := accepted[state.GetId()]
-		require.True(t, ok, "a state that nobody was told of")
+		require.True(t, ok, "a state that no response has")
 		require.Greater(t, a.end, latest, "it was answered before one ahead of it was asked for")
 		latest = max(latest, a.begin)
 		if state.GetType() == running {

@@ -23,7 +23,7 @@ func (d *domain) published(name string) *orchv1.ReceivedEvent {
 }
 
 // Whoever hears of a change learns what the thing is now and what was changed.
-func TestLifeCyclesAreTold(t *testing.T) {
+func TestLifeCyclesArePublished(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	flow := d.flow("f")

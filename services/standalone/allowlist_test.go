@@ -74,7 +74,7 @@ func TestAccountsAreUsedFromAllowedAddresses(t *testing.T) {
 		require.Equal(t, 200, got.status, got.body)
 		page := h.decode(got)
 		return page["total"] == float64(1)
-	}, 10*time.Second, 10*time.Millisecond, "the account is told, once in a while")
+	}, 10*time.Second, 10*time.Millisecond, "the account gets an event, once in a while")
 
 	require.Equal(t, 422, do(inside, "PUT", list, `{"entries": [{"ip_network": "198.51.100.7"}]}`).status, "a list keeps its author")
 	require.Equal(t, 204, do(inside, "PUT", list, `{"entries": [{"ip_network": "198.51.100.7"}, {"ip_network": "192.0.2.7", "last_seen": null}]}`).status)

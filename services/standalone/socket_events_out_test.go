@@ -177,7 +177,7 @@ func TestEventsOutLosesAndDuplicatesNothing(t *testing.T) {
 	}
 }
 
-// TestSlowSubscribersAreClosed: one that does not read is told so, and others do not notice.
+// TestSlowSubscribersAreClosed: a subscriber that does not read gets the reason, and others do not notice.
 func TestSlowSubscribersAreClosed(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())

@@ -79,7 +79,7 @@ func TestTaskWorkersKeepToTheProtocol(t *testing.T) {
 }
 
 // The code with which a socket ends must not race with the end of what reads from it, which cuts the connection.
-func TestTaskWorkersAreToldWhyTheyEnd(t *testing.T) {
+func TestTaskWorkersLearnWhyTheyEnd(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	for range 100 {

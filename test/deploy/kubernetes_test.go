@@ -150,7 +150,7 @@ func requireSettings(t *testing.T, all []runtime.Object) {
 			}
 			ref := variable.ValueFrom.SecretKeyRef
 			value, ok := secrets[ref.Name+"/"+ref.Key]
-			require.True(t, ok, "nobody is told to make the secret %s/%s", ref.Name, ref.Key)
+			require.True(t, ok, "no instruction creates the secret %s/%s", ref.Name, ref.Key)
 			variables[variable.Name] = value
 		}
 		mounted(t, container, variables)

@@ -63,7 +63,7 @@ var (
 	explains = regexp.MustCompile("(?m)^\\| `(orch_[a-z_]+)")
 )
 
-func TestOperatorsAreToldOfEveryMetric(t *testing.T) {
+func TestOperationsListsEveryMetric(t *testing.T) {
 	t.Parallel()
 	made := map[string]bool{}
 	for _, dir := range []string{"pkg", "services"} {

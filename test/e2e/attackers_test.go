@@ -52,7 +52,7 @@ type attackers struct {
 	outcome
 }
 
-// TestAttackers sends every bomb in parallel, hostileRounds times, whenever it is told. TestHostile starts it.
+// TestAttackers sends every bomb in parallel, hostileRounds times, whenever TestHostile requests it.
 func TestAttackers(t *testing.T) {
 	text := os.Getenv(attackersEnv)
 	if text == "" {

@@ -83,12 +83,12 @@ func TestCrowd(t *testing.T) {
 				_, _, err = c.Read(ctx)
 				require.NoError(t, err)
 			}
-			require.NoError(t, out.Write(ctx, websocket.MessageText, []byte(`{"type":"filter","filter":{"event":{"name":["told"]}}}`)))
+			require.NoError(t, out.Write(ctx, websocket.MessageText, []byte(`{"type":"filter","filter":{"event":{"name":["crowd"]}}}`)))
 			const watched = 100
 			began = time.Now()
 			for range watched {
 				event, err := json.Marshal(map[string]any{
-					"id": uuid.NewString(), "event": "told", "occurred": time.Now().UTC(), "resource": map[string]string{"orch.resource.id": "x"},
+					"id": uuid.NewString(), "event": "crowd", "occurred": time.Now().UTC(), "resource": map[string]string{"orch.resource.id": "x"},
 				})
 				require.NoError(t, err)
 				require.NoError(t, in.Write(ctx, websocket.MessageText, event))
@@ -96,7 +96,7 @@ func TestCrowd(t *testing.T) {
 			for range watched {
 				_, text, err := out.Read(ctx)
 				require.NoError(t, err)
-				require.Contains(t, string(text), `"told"`)
+				require.Contains(t, string(text), `"crowd"`)
 			}
 			t.Logf("%d events seen after %.2f s", watched, time.Since(began).Seconds())
 			require.NoError(t, WaitFor(ctx, o.API()+"/ready", http.StatusOK))

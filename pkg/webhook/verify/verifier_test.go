@@ -142,7 +142,7 @@ func TestSchemes(t *testing.T) {
 				_, err := v.Verify(t.Context(), r, at)
 				require.ErrorIs(t, err, verify.ErrUnproven, why)
 				for _, word := range []string{secret, hexMAC(secret, body), "AAAA"} {
-					require.NotContains(t, err.Error(), word, "what was expected is nowhere told")
+					require.NotContains(t, err.Error(), word, "no error shows the expected value")
 				}
 			}
 			refused(signed(secret2, body, now), now, "another secret")

@@ -7364,9 +7364,9 @@ func Of(fullName string) string {
 	case "orch.v1.WorkPool.status":
 		return "Whether the pool has workers that start its runs."
 	case "orch.v1.WorkPool.status_event_id":
-		return "The id of the last event that told of a status."
+		return "The id of the last event of a status."
 	case "orch.v1.WorkPool.status_event_time":
-		return "When the last event told of a status."
+		return "The time of the last event of a status."
 	case "orch.v1.WorkPool.storage_configuration":
 		return "Where the runs of the pool keep code bundles and results."
 	case "orch.v1.WorkPool.type":

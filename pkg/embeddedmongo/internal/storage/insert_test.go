@@ -100,8 +100,8 @@ func newDocument(t *rapid.T) value.Doc {
 	return b
 }
 
-// Documents that are inserted together fare as if each came alone, one after another: the same ones are stored, and the others
-// are told the same.
+// Inserting documents together has the result of inserting them one after another: the same ones are stored, and the others get
+// the same errors.
 func TestInsertManyIsManyInserts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -230,9 +230,9 @@ type WorkPool struct {
 	ActiveSlots *int64 `protobuf:"varint,13,opt,name=active_slots,json=activeSlots,proto3,oneof" json:"active_slots,omitempty"`
 	// The priorities of the pool's queues, in one document so that renumbering is one write.
 	Priorities []*WorkQueuePriority `protobuf:"bytes,14,rep,name=priorities,proto3" json:"priorities,omitempty"`
-	// The id of the last event that told of a status.
+	// The id of the last event of a status.
 	StatusEventId *string `protobuf:"bytes,15,opt,name=status_event_id,json=statusEventId,proto3,oneof" json:"status_event_id,omitempty"`
-	// When the last event told of a status.
+	// The time of the last event of a status.
 	StatusEventTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=status_event_time,json=statusEventTime,proto3,oneof" json:"status_event_time,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

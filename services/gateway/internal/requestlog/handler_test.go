@@ -107,7 +107,7 @@ func TestPanics(t *testing.T) {
 	})
 }
 
-func TestAForeignClientIsToldOnceHowToStartTheServer(t *testing.T) {
+func TestTheLogShowsAForeignClientOnceHowToStartTheServer(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	h := Handler(Options{

@@ -148,7 +148,7 @@ func TestEventsInEndsWithoutTheBroker(t *testing.T) {
 }
 
 // TestRevokedClientsLoseTheirSockets: what lets a client have a socket is asked again while it is open, and an idle one
-// is closed too. While it cannot be told, nothing is closed.
+// is closed too. While the server cannot decide that, nothing is closed.
 func TestRevokedClientsLoseTheirSockets(t *testing.T) {
 	t.Parallel()
 	quiet := slog.New(slog.DiscardHandler)
@@ -195,7 +195,7 @@ func TestRevokedClientsLoseTheirSockets(t *testing.T) {
 			_, _, err := k.Read(ctx)
 			closed <- err
 		}()
-		set(rpc.Detail(http.StatusServiceUnavailable, "it cannot be told"))
+		set(rpc.Detail(http.StatusServiceUnavailable, "the directory is away"))
 		before := asked.Load()
 		require.Eventually(t, func() bool { return asked.Load() > before+3 }, waitTimeout, time.Millisecond)
 		require.NoError(t, k.Ping(ctx), "it is open")

@@ -294,7 +294,7 @@ func send[P any](ctx context.Context, c *workerChannel, kind string, payload P) 
 }
 
 func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID], runs *runDelivery, cleanups *cleanupDelivery) closeReason {
-	due := time.NewTimer(snapshotDelay) // The pool may have been changed before the channel was told of changes.
+	due := time.NewTimer(snapshotDelay) // The pool may have been changed before the channel received changes.
 	defer due.Stop()
 	for {
 		select {

@@ -19,7 +19,7 @@ import (
 	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
 )
 
-// bucket is a bucket whose watch says only what it is told to say.
+// bucket is a bucket whose watch delivers only what the test sends.
 type bucket struct {
 	changes chan broker.Change
 	handled chan struct{}
@@ -138,12 +138,12 @@ func TestWhatIsNotKnownIsAskedForOnce(t *testing.T) {
 	b.mu.Unlock()
 	now.Advance(time.Second)
 	_, err := c.Find(t.Context(), "new")
-	require.NoError(t, err, "the broker knows it before the watch has told")
+	require.NoError(t, err, "the broker knows it before the watch delivers it")
 	require.EqualValues(t, 2, b.looks.Load())
 
 	b.tell(broker.Change{Key: webhookdef.Key("new"), Value: entry(t, 2, false)})
 	_, err = c.Find(t.Context(), "new")
-	require.ErrorIs(t, err, definitioncache.ErrNotFound, "an answer that is older than what the watch told is not believed")
+	require.ErrorIs(t, err, definitioncache.ErrNotFound, "an answer that is older than the last delivery of the watch does not count")
 
 	_, err = c.Find(t.Context(), "not a slug!")
 	require.ErrorIs(t, err, definitioncache.ErrNotFound)

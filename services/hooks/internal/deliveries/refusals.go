@@ -11,7 +11,7 @@ const (
 	// maxRefusalRows and maxRefusalBytes are the budget of a webhook: so many refusals of a window have a row of their own.
 	maxRefusalRows  = 100
 	maxRefusalBytes = 1 << 20
-	// maxSources bounds the source prefixes that are told apart for one webhook and one reason. Refusals from further
+	// maxSources bounds the source prefixes that are counted apart for one webhook and one reason. Refusals from further
 	// prefixes make one group.
 	maxSources = 8
 	// The length of a source prefix, in bits: what one party usually controls.
@@ -34,7 +34,7 @@ type refusals struct {
 	budgets budgets
 }
 
-// refusalGroup is what refusals are told apart by.
+// refusalGroup is the key by which refusals are counted.
 type refusalGroup struct {
 	hook, reason string
 	source       netip.Prefix // Zero for requests beyond maxSources, and for an unknown address.

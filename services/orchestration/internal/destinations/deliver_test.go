@@ -128,7 +128,7 @@ func TestKeysKeepTheirOrder(t *testing.T) {
 	require.Equal(t, sent, accepted)
 }
 
-// While a destination is down only probes reach it. When it is back, everything is delivered once, in order, and its owner is told.
+// While a destination is down only probes reach it. When it is back, everything is delivered once, in order, and an event tells its owner.
 func TestADestinationThatIsDownForADay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

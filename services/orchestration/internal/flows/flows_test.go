@@ -55,7 +55,7 @@ func TestAFlowIsKnownByItsNameWithinAWorkspace(t *testing.T) {
 	require.Equal(t, other.GetId(), found.GetId())
 }
 
-func TestOnlyAChangeIsToldOf(t *testing.T) {
+func TestOnlyAChangeIsPublished(t *testing.T) {
 	t.Parallel()
 	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Flusher{})
 	ctx := requesttest.Incoming(t, uuid.New())

@@ -95,7 +95,7 @@ func (w *world) effect(kind, body string) store.Effect {
 	return store.Effect{ID: uuid.New(), At: w.store.Now(), Kind: kind, Body: []byte(body)}
 }
 
-// recorder is a handler that remembers what it was given and fails as often as it is told.
+// recorder is a handler that records its input and fails a set number of times.
 type recorder struct {
 	mu    sync.Mutex
 	fails int

@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// left inserts documents with effects of which the relay is not told, as a crash leaves them.
+// left inserts documents with effects that the relay does not know of, as a crash leaves them.
 func (w *world) left(n int, effects func(i int) []store.Effect) {
 	w.Helper()
 	for i := range n {

@@ -42,7 +42,7 @@ var takeBackLostRuns = Rule{
 }
 
 // preventStartsOfLostAttempts aborts the start of an attempt that the server took back: another one may execute the run. Attempts
-// cannot be told apart, so of those that start after a worker's claim the first one wins.
+// cannot be distinguished, so the first one that starts after a worker's claim wins.
 var preventStartsOfLostAttempts = Rule{
 	Name: "PreventStartsOfLostAttempts", From: terminal | setOf(scheduled, running), To: setOf(running),
 	Before: func(t *Transition) {

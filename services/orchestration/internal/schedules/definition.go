@@ -52,7 +52,7 @@ func Parse(s *orchv1.Schedule, now time.Time) (schedule.Schedule, error) {
 	}
 }
 
-// Reason is what clients are told of a schedule that is not one.
+// Reason is the error that clients get for an invalid schedule.
 func Reason(err error) string {
 	if invalid, ok := errors.AsType[*schedule.InvalidError](err); ok {
 		return invalid.Message

@@ -336,7 +336,7 @@ func (s *Scheduler) skip(d *orchv1.Deployment, sched *orchv1.DeploymentSchedule,
 	changed := sched.GetUpdated().AsTime()
 	s.mu.Lock()
 	reported := s.unusable[sched.GetId()].Equal(changed)
-	if len(s.unusable) >= maxTold {
+	if len(s.unusable) >= maxLogged {
 		clear(s.unusable)
 	}
 	s.unusable[sched.GetId()] = changed
@@ -346,8 +346,8 @@ func (s *Scheduler) skip(d *orchv1.Deployment, sched *orchv1.DeploymentSchedule,
 	}
 }
 
-// maxTold bounds how many schedules are remembered as told.
-const maxTold = 10_000
+// maxLogged bounds how many unusable schedules are remembered as logged.
+const maxLogged = 10_000
 
 // Within creates the runs of a deployment's schedules in a window of time that may begin in the past. A deleted or paused deployment gets none.
 func (s *Scheduler) Within(ctx context.Context, ws, id uuid.UUID, start time.Time, limits Limits) error {

@@ -79,8 +79,8 @@ func drawFields(t *rapid.T) string {
 	return text
 }
 
-// drawTold draws the events of one run, in the order of its states.
-func drawTold(t *rapid.T, run, flowRun string) []*orchv1.ReceivedEvent {
+// drawPublished draws the events of one run, in the order of its states.
+func drawPublished(t *rapid.T, run, flowRun string) []*orchv1.ReceivedEvent {
 	var published []*orchv1.ReceivedEvent
 	at := noon
 	for i := range rapid.IntRange(1, 7).Draw(t, "events") {
@@ -109,7 +109,7 @@ func merged(t require.TestingT, run *orchv1.TaskRun, published []*orchv1.Receive
 func TestMergeIsBlindToOrderAndRepetition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		published := drawTold(t, uuid.NewString(), uuid.NewString())
+		published := drawPublished(t, uuid.NewString(), uuid.NewString())
 		ordered := merged(t, &orchv1.TaskRun{}, published)
 		delivered := rapid.Permutation(append(append([]*orchv1.ReceivedEvent(nil), published...), published...)).Draw(t, "delivered")
 		shuffled := merged(t, &orchv1.TaskRun{}, delivered)
@@ -131,7 +131,7 @@ func TestMergeIsBlindToOrderAndRepetition(t *testing.T) {
 	})
 }
 
-// Two states of one moment are told apart by their ids, which clients make in the order of time.
+// The ids distinguish two states of one moment, which clients make in the order of time.
 func TestMergeOfOneMoment(t *testing.T) {
 	t.Parallel()
 	first, second := telling(uuid.NewString(), "", noon, "RUNNING", drawnKeys), telling(uuid.NewString(), "", noon, "COMPLETED", drawnKeys)

@@ -56,7 +56,7 @@ func TestRecordIsBlindToOrderRepetitionAndConnections(t *testing.T) {
 		flowRun := uuid.NewString()
 		var published []*orchv1.ReceivedEvent
 		for i := range rapid.IntRange(1, 4).Draw(t, "runs") {
-			for _, e := range drawTold(t, uuid.NewString(), flowRun) {
+			for _, e := range drawPublished(t, uuid.NewString(), flowRun) {
 				e.Payload = []byte(strings.ReplaceAll(string(e.Payload), `"dynamic_key": "0"`, fmt.Sprintf(`"dynamic_key": "%d"`, i)))
 				published = append(published, e)
 			}

@@ -54,7 +54,7 @@ var poolStatusVerbs = map[orchv1.WorkPoolStatus]string{
 }
 
 // poolStatusEvent is the effect that tells of a pool's status. The pool remembers the event, which the next one follows.
-// A pool of agents has no status; it is told of once, as not ready.
+// A pool of agents has no status; it has one event, as not ready.
 func (p *Pools) poolStatusEvent(ws uuid.UUID, pool *orchv1.WorkPool) (store.Effect, error) {
 	id, err := resourceid.Parse(pool.GetId())
 	if err != nil {

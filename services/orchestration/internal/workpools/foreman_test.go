@@ -66,7 +66,7 @@ func TestAQueueIsPolledAfterTheClockSteppedBack(t *testing.T) {
 	require.Equal(t, orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY, q.GetStatus())
 }
 
-func TestPausesAreTold(t *testing.T) {
+func TestPausesArePublished(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pool := w.pool("p")

@@ -39,7 +39,7 @@ func (s *Service) UpdateWorkPool(ctx context.Context, r *orchv1.UpdateWorkPoolRe
 	}, slices.Contains(mask, "is_paused") && update.IsPaused != nil)
 }
 
-// changePool edits a pool and tells of it. With pauses, the change sets or ends a pause, which is told of even when the
+// changePool edits a pool and publishes it. With pauses, the change sets or ends a pause, which is published even when the
 // pool was paused before.
 func (p *Pools) changePool(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, edit func(next *orchv1.WorkPool) error, pauses bool) error {
 	id, err := resourceid.Parse(pool.GetId())

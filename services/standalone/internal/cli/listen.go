@@ -181,7 +181,7 @@ func (l *listenSession) listen(ctx context.Context) (connected bool, err error) 
 		}
 		if err != nil {
 			stop()
-			<-failed //nolint:errcheck // It ended because it was told to.
+			<-failed //nolint:errcheck // It ended because its context did.
 			return connected, err
 		}
 	}

@@ -61,7 +61,7 @@ func texts(list any) []string {
 	return out
 }
 
-// isDefault reports whether a new webhook has the value without being told.
+// isDefault reports whether a new webhook has the value by default.
 func isDefault(name string, value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -61,7 +61,7 @@ func TestIndexFindsWhatFiltersTake(t *testing.T) {
 	})
 }
 
-// An event that none of 10,000 automations takes, in the ways in which automations are told apart.
+// An event that none of 10,000 automations takes, for each way to distinguish automations.
 func BenchmarkIndexOfManyAutomations(b *testing.B) {
 	e := &orchv1.ReceivedEvent{
 		Event:    "orch.flow-run.Completed",

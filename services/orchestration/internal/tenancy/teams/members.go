@@ -40,18 +40,18 @@ func (s *Service) AddTeamMembers(ctx context.Context, r *orchv1.AddTeamMembersRe
 		wanted = append(wanted, resolved)
 	}
 	return s.mutate(ctx, info, id, func(next *orchv1.Team) ([]tenancy.AuditEntry, error) {
-		var deeds []tenancy.AuditEntry
+		var entries []tenancy.AuditEntry
 		for _, m := range wanted {
 			if indexOf(next, m.GetId()) >= 0 {
 				continue
 			}
 			next.Memberships = append(next.Memberships, m)
-			deeds = append(deeds, memberDeed(next, id, "created"))
+			entries = append(entries, memberEntry(next, id, "created"))
 		}
 		if len(next.GetMemberships()) > maxMembers {
 			return nil, rpc.Detail(http.StatusConflict, "A team has at most 1000 members.")
 		}
-		return deeds, nil
+		return entries, nil
 	})
 }
 
@@ -84,7 +84,7 @@ func (s *Service) RemoveTeamMember(ctx context.Context, r *orchv1.RemoveTeamMemb
 			return nil, rpc.Detail(http.StatusNotFound, "Team member not found")
 		}
 		next.Memberships = slices.Delete(next.GetMemberships(), at, at+1)
-		return []tenancy.AuditEntry{memberDeed(next, id, "deleted")}, nil
+		return []tenancy.AuditEntry{memberEntry(next, id, "deleted")}, nil
 	})
 	return &emptypb.Empty{}, err
 }
@@ -94,6 +94,6 @@ func indexOf(t *orchv1.Team, actor string) int {
 	return slices.IndexFunc(t.GetMemberships(), func(m *orchv1.TeamMembership) bool { return m.GetId() == actor })
 }
 
-func memberDeed(t *orchv1.Team, id uuid.UUID, action string) tenancy.AuditEntry {
+func memberEntry(t *orchv1.Team, id uuid.UUID, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "team-membership", Action: action, ID: id, Name: t.GetName()}
 }

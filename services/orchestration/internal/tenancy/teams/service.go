@@ -46,14 +46,14 @@ func (s *Service) mutate(
 	ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.Team) ([]tenancy.AuditEntry, error),
 ) (*orchv1.Team, error) {
 	reg := s.registry
-	var deeds []tenancy.AuditEntry
+	var entries []tenancy.AuditEntry
 	noting := func(next *orchv1.Team) (err error) {
-		deeds, err = edit(next)
+		entries, err = edit(next)
 		return err
 	}
 	changed, err := reg.Teams.Mutate(ctx, info.Account, id, store.Edit(noting, func(_, _ *orchv1.Team) ([]store.Effect, error) {
 		effects := []store.Effect{reg.Follow(directory.Team, info.Account, id)}
-		for _, entry := range deeds {
+		for _, entry := range entries {
 			published, err := reg.Audit(info, entry)
 			if err != nil {
 				return nil, err

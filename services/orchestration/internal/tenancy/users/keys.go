@@ -47,7 +47,7 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 		if len(next.GetKeys()) > maxKeys {
 			return tenancy.AuditEntry{}, rpc.Detail(http.StatusConflict, "A user has at most 200 API keys.")
 		}
-		return keyDeed(stored, "created"), nil
+		return keyEntry(stored, "created"), nil
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "User")
@@ -55,7 +55,7 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 	return shown, nil
 }
 
-func keyDeed(k *orchv1.ApiKey, action string) tenancy.AuditEntry {
+func keyEntry(k *orchv1.ApiKey, action string) tenancy.AuditEntry {
 	return tenancy.AuditEntry{Kind: "api-key", Action: action, ID: uuid.MustParse(k.GetId()), Name: k.GetName()}
 }
 
@@ -111,7 +111,7 @@ func (s *Service) DeleteUserApiKey(ctx context.Context, r *orchv1.DeleteUserApiK
 		}
 		gone := next.GetKeys()[at]
 		next.Keys = slices.Delete(next.GetKeys(), at, at+1)
-		return keyDeed(gone, "deleted"), nil
+		return keyEntry(gone, "deleted"), nil
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "User")

@@ -10,8 +10,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// toldOf are the names of the events about something, oldest first, once one of the last name is there. Events of a document are published in order, so none before the last one is still to come.
-func (d *domain) toldOf(resource, last string) []string {
+// publishedOf returns the names of the events about a resource, oldest first, once one of the last name is there. Events of a document are published in order, so none before the last one is still to come.
+func (d *domain) publishedOf(resource, last string) []string {
 	d.t.Helper()
 	var names []string
 	eventually(d.t, func() bool {
@@ -27,8 +27,8 @@ func (d *domain) toldOf(resource, last string) []string {
 	return names
 }
 
-// The SDK sends events of its artifacts since 3.4.15. Those of others are told by the server, and no event comes twice.
-func TestArtifactsThatClientsTellOfAreNotToldTwice(t *testing.T) {
+// The SDK sends events of its artifacts since 3.4.15. The server publishes the events of other artifacts, and no event comes twice.
+func TestArtifactsThatClientsPublishHaveOneEvent(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	for agent, want := range map[string][]string{
@@ -44,12 +44,12 @@ func TestArtifactsThatClientsTellOfAreNotToldTwice(t *testing.T) {
 		callAs[proto.Message](d.by(agent), d, orchv1.ArtifactService_UpdateArtifact_FullMethodName,
 			&orchv1.UpdateArtifactRequest{Id: artifact.GetId(), Artifact: update, UpdateMask: sentFields(update)})
 		d.deleteArtifact(artifact)
-		require.Equal(t, want, d.toldOf("orch.artifact."+artifact.GetId(), "orch.artifact.deleted"), agent)
+		require.Equal(t, want, d.publishedOf("orch.artifact."+artifact.GetId(), "orch.artifact.deleted"), agent)
 	}
 }
 
 // The SDK sends the events of its task runs, also of the few that it makes by a call: deferred ones.
-func TestTaskRunsThatClientsTellOfAreNotToldTwice(t *testing.T) {
+func TestTaskRunsThatClientsPublishHaveOneEvent(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	for agent, want := range map[string][]string{
@@ -61,12 +61,12 @@ func TestTaskRunsThatClientsTellOfAreNotToldTwice(t *testing.T) {
 		callAs[*orchv1.OrchestrationResult](d.by(agent), d, orchv1.TaskRunService_SetTaskRunState_FullMethodName,
 			&orchv1.SetTaskRunStateRequest{Id: run.GetId(), Transition: &orchv1.TaskRunTransition{State: to(stPending)}})
 		d.setTask(run, to(stFailed))
-		require.Equal(t, want, d.toldOf("orch.task-run."+run.GetId(), "orch.task-run.Failed"), agent)
+		require.Equal(t, want, d.publishedOf("orch.task-run."+run.GetId(), "orch.task-run.Failed"), agent)
 	}
 }
 
 // Events of a flow run in another name the flow run; the task run that stands for it only copies its states.
-func TestSubflowsAreToldOnce(t *testing.T) {
+func TestSubflowsArePublishedOnce(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	flow := d.flow("parent")
@@ -76,5 +76,5 @@ func TestSubflowsAreToldOnce(t *testing.T) {
 	d.setState(child, stateCompleted)
 	eventually(t, func() bool { return d.readTask(standsFor.GetId()).GetState().GetName() == "Completed" }, "the copy")
 	d.setTask(standsFor, to(stFailed))
-	require.Equal(t, []string{"orch.task-run.Pending", "orch.task-run.Failed"}, d.toldOf("orch.task-run."+standsFor.GetId(), "orch.task-run.Failed"))
+	require.Equal(t, []string{"orch.task-run.Pending", "orch.task-run.Failed"}, d.publishedOf("orch.task-run."+standsFor.GetId(), "orch.task-run.Failed"))
 }
