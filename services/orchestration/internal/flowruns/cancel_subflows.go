@@ -36,18 +36,10 @@ func (s *Service) cancelSubflows(ctx context.Context) (cancelled int, err error)
 		if isolation.IsOutage(err) {
 			return cancelled, errors.Join(append(failures, err)...)
 		}
-		if err != nil {
-			failures = append(failures, err)
-		}
-		for _, orphan := range orphans {
-			written, err := s.suggest(ctx, orphan, rules.MinimalFlowPolicy, proposing(cancelSubflow))
-			if err != nil {
-				failures = append(failures, err)
-			}
-			if written {
-				cancelled++
-			}
-		}
+		failures = append(failures, err)
+		written, err := s.suggestAll(ctx, orphans, rules.MinimalFlowPolicy, proposing(cancelSubflow))
+		cancelled += written
+		failures = append(failures, err)
 		if len(found) < sweepBatch || ctx.Err() != nil {
 			return cancelled, errors.Join(failures...)
 		}
@@ -65,9 +57,9 @@ func cancelSubflow(current *orchv1.FlowRun) *orchv1.StateCreate {
 
 // ofCancelled returns the subflows whose parents are cancelled, of the workspaces whose parents it could read.
 func (s *Service) ofCancelled(ctx context.Context, subflows []store.Owned[*orchv1.FlowRun]) ([]store.Owned[*orchv1.FlowRun], error) {
-	byWorkspace := map[uuid.UUID][]*orchv1.FlowRun{}
+	byWorkspace := map[uuid.UUID][]store.Owned[*orchv1.FlowRun]{}
 	for _, one := range subflows {
-		byWorkspace[one.Workspace] = append(byWorkspace[one.Workspace], one.Message)
+		byWorkspace[one.Workspace] = append(byWorkspace[one.Workspace], one)
 	}
 	var orphans []store.Owned[*orchv1.FlowRun]
 	pass := s.runs.Store().Pass(ctx, "read the parents of subflows")
@@ -77,8 +69,8 @@ func (s *Service) ofCancelled(ctx context.Context, subflows []store.Owned[*orchv
 			break
 		}
 		for _, run := range runs {
-			if cancelled[run.GetParentTaskRunId()] {
-				orphans = append(orphans, store.Owned[*orchv1.FlowRun]{Workspace: ws, Message: run})
+			if cancelled[run.Message.GetParentTaskRunId()] {
+				orphans = append(orphans, run)
 			}
 		}
 	}
@@ -86,10 +78,10 @@ func (s *Service) ofCancelled(ctx context.Context, subflows []store.Owned[*orchv
 }
 
 // cancelledParents returns the ids of the parent task runs whose flow runs are cancelled.
-func (s *Service) cancelledParents(ctx context.Context, ws uuid.UUID, subflows []*orchv1.FlowRun) (map[string]bool, error) {
+func (s *Service) cancelledParents(ctx context.Context, ws uuid.UUID, subflows []store.Owned[*orchv1.FlowRun]) (map[string]bool, error) {
 	var tasks bson.A
 	for _, run := range subflows {
-		id, err := uuid.Parse(run.GetParentTaskRunId())
+		id, err := uuid.Parse(run.Message.GetParentTaskRunId())
 		if err != nil {
 			return nil, fmt.Errorf("read the id of a task run: %w", err)
 		}

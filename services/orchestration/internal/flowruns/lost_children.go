@@ -99,21 +99,20 @@ func (s *Service) endChildren(ctx context.Context, ws, run uuid.UUID) error {
 
 // endSubflows crashes the unfinished subflows of task runs that run in the process of their parent.
 func (s *Service) endSubflows(ctx context.Context, ws uuid.UUID, tasks bson.A) error {
-	subflows, err := s.runs.Find(ctx, ws, store.Query{
-		Filter: bson.D{{Key: "parent_task_run_id", Value: bson.D{{Key: "$in", Value: tasks}}}}, Sort: bson.D{{Key: "_id", Value: 1}},
-	})
+	subflows, err := store.FindVersions(ctx, s.runs, ws, bson.D{{Key: "parent_task_run_id", Value: bson.D{{Key: "$in", Value: tasks}}}})
 	if err != nil {
 		return err
 	}
-	var failures []error
+	var unfinished []store.Owned[*orchv1.FlowRun]
 	for _, subflow := range subflows {
-		if subflow.DeploymentId != nil || rules.Terminal(subflow.GetState().GetType()) {
-			continue
+		if subflow.Message.DeploymentId == nil && !rules.Terminal(subflow.Message.GetState().GetType()) {
+			unfinished = append(unfinished, store.Owned[*orchv1.FlowRun]{
+				Workspace: ws, Message: subflow.Message, Revision: subflow.Revision, Token: subflow.Token,
+			})
 		}
-		_, err := s.suggest(ctx, store.Owned[*orchv1.FlowRun]{Workspace: ws, Message: subflow}, rules.MinimalFlowPolicy, s.crashSubflow(ws))
-		failures = append(failures, err)
 	}
-	return errors.Join(failures...)
+	_, err = s.suggestAll(ctx, unfinished, rules.MinimalFlowPolicy, s.crashSubflow(ws))
+	return err
 }
 
 // crashSubflow crashes an unfinished subflow, whose own task runs and subflows follow.

@@ -45,58 +45,11 @@ func fixedProposal(state *orchv1.StateCreate) proposal {
 
 // applyTransition applies a policy to a proposal and writes the accepted state. The transition is nil if nothing was proposed.
 func (s *Service) applyTransition(ctx context.Context, ws, id uuid.UUID, policy rules.Policy, propose proposal) (*rules.Transition, error) {
-	db := s.runs.Store()
-	var t *rules.Transition
-	var resources related
-	slot := s.slots.reserve(ctx, ws)
-	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, revision int64) (*store.Change[*orchv1.FlowRun], error) {
-		t = nil
-		state, causes, err := propose(current)
-		if err != nil || state == nil {
-			return nil, err
-		}
-		need, acquired, err := slot.acquire(ctx, policy, current, state)
-		if err != nil {
-			return nil, err
-		}
-		// Acquire before creating the state, and release after writing it: the times of events then never show more holders
-		// than slots.
-		t = rules.Propose(current, state, db.Now(), db.NewID)
-		t.Client, t.Need, t.Slot = slot.client, need, acquired
-		policy.Judge(t)
-		if !t.Written() {
-			return nil, nil
-		}
-		if resources, err = s.relatedOf(ctx, ws, current); err != nil {
-			return nil, err
-		}
-		effects, err := s.effects(ws, t, resources, revision)
-		if err != nil {
-			return nil, err
-		}
-		obsolete, err := s.deleteInputs(ctx, ws, id, t.ObsoleteInputs)
-		if err != nil {
-			return nil, err
-		}
-		effects = append(effects, obsolete...)
-		if t.Result().GetStatus() == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT {
-			effects = append(effects, causes...)
-		}
-		effects = append(effects, slot.effects(t)...)
-		return &store.Change[*orchv1.FlowRun]{Message: t.Run, Effects: effects}, nil
-	})
-	slot.release(ctx, t, err)
-	if err != nil {
+	d := s.decision(ctx, s.slots, ws, id, policy, propose)
+	if err := d.write(ctx); err != nil {
 		return nil, err
 	}
-	if t != nil && t.Written() {
-		s.metrics.observe(t, resources)
-		s.notifyWaiting(ws, t.Run)
-		if t.Initial.GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && t.Run.GetState().GetType() == orchv1.StateType_STATE_TYPE_PENDING {
-			s.onStart(t.Run)
-		}
-	}
-	return t, nil
+	return d.transition, nil
 }
 
 // answer returns the decision as clients read it, with 201 if a state was written.

@@ -23,6 +23,21 @@ const gracePeriod = 300 * time.Second
 type slots struct {
 	limits      *concurrency.Limits
 	deployments *store.Collection[*orchv1.Deployment]
+	// read are the limits that the decisions of a burst have read, by deployment; nil reads the limit for each decision.
+	read map[ownedID]limitRead
+}
+
+// limitRead is a result of limitFor.
+type limitRead struct {
+	deployment *orchv1.Deployment
+	limit      *orchv1.ConcurrencyLimitV2
+	err        error
+}
+
+// forBurst returns slots for a few decisions, which read each limit once.
+func (s slots) forBurst() slots {
+	s.read = map[ownedID]limitRead{}
+	return s
 }
 
 // slotReservation acquires a slot for one transition, before the rules decide; rules only read the result. An unused slot is
@@ -41,12 +56,17 @@ func (s slots) limitFor(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the id of a deployment: %w", err)
 	}
-	deployment, err := s.deployments.Get(ctx, ws, id)
-	if err != nil {
-		return nil, nil, err
+	if read, ok := s.read[ownedID{ws, id}]; ok {
+		return read.deployment, read.limit, read.err
 	}
-	limit, err := s.limits.LimitFor(ctx, ws, deployment)
-	return deployment, limit, err
+	var read limitRead
+	if read.deployment, read.err = s.deployments.Get(ctx, ws, id); read.err == nil {
+		read.limit, read.err = s.limits.LimitFor(ctx, ws, read.deployment)
+	}
+	if s.read != nil {
+		s.read[ownedID{ws, id}] = read
+	}
+	return read.deployment, read.limit, read.err
 }
 
 // withdraw ends the reservation of a run that no longer waits for a slot. After a failure the reservation ends by its time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,9 +27,6 @@ const (
 	sweepRest    = 4
 	maxSweepRest = time.Second
 )
-
-// sweepWriters is the number of concurrent writers of a sweep.
-const sweepWriters = 8
 
 // sweepMargin is the time before the deadline at which a pass begins no further batch. In-flight writes complete in it.
 const sweepMargin = 3 * time.Second
@@ -61,19 +59,20 @@ func (w *sweep) pass(ctx context.Context, s *Service, filter bson.D, propose swe
 	var failures []error
 	var batch []store.Owned[*orchv1.FlowRun]
 	execute := func() (ends bool) {
-		tried, written, errs := s.suggestAll(ctx, batch, w.policy, propose)
-		w.advance(batch[:tried])
+		written, err := s.suggest(ctx, batch, w.policy, propose)
+		w.advance(batch)
 		batch = batch[:0]
 		changed += written
-		failures = append(failures, errs...)
+		failures = append(failures, err)
 		return nearEnd(ctx)
 	}
-	err = s.runs.EachAcross(ctx, store.Query{Filter: filter, Sort: bson.D{{Key: w.field, Value: 1}}}, func(ws uuid.UUID, run *orchv1.FlowRun) error {
-		if w.tried[run.GetId()] && w.value(run).Equal(w.from) {
+	q := store.Query{Filter: filter, Sort: bson.D{{Key: w.field, Value: 1}}}
+	err = store.EachRevision(ctx, s.runs, q, func(run store.Owned[*orchv1.FlowRun]) error {
+		if w.tried[run.Message.GetId()] && w.value(run.Message).Equal(w.from) {
 			return nil
 		}
-		batch = append(batch, store.Owned[*orchv1.FlowRun]{Workspace: ws, Message: run})
-		if len(batch) < sweepBurst {
+		batch = append(batch, run)
+		if len(batch) < sweepBurst && !nearEnd(ctx) {
 			return nil
 		}
 		began := time.Now()
@@ -125,52 +124,57 @@ func nearEnd(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && time.Until(deadline) < sweepMargin
 }
 
-// suggestAll proposes a state to runs concurrently, until the deadline is near. It returns how many runs were tried, which
-// are the first ones, and how many were written.
+// suggestAll proposes a state to runs that were read, and returns how many it wrote. A run that cannot be changed does not concern
+// the others.
 func (s *Service) suggestAll(
 	ctx context.Context, found []store.Owned[*orchv1.FlowRun], policy rules.Policy, propose sweptProposal,
-) (tried, written int, failures []error) {
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	next := make(chan store.Owned[*orchv1.FlowRun])
-	for range min(sweepWriters, len(found)) {
-		group.Go(func() {
-			for one := range next {
-				ok, err := s.suggest(ctx, one, policy, propose)
-				mu.Lock()
-				if err != nil {
-					failures = append(failures, err)
-				}
-				if ok {
-					written++
-				}
-				mu.Unlock()
-			}
-		})
+) (written int, err error) {
+	var failures []error
+	for burst := range slices.Chunk(found, sweepBurst) {
+		n, err := s.suggest(ctx, burst, policy, propose)
+		written += n
+		failures = append(failures, err)
 	}
-	for i, one := range found {
-		if i > 0 && nearEnd(ctx) {
-			break
-		}
-		next <- one
-		tried++
-	}
-	close(next)
-	group.Wait()
-	return tried, written, failures
+	return written, errors.Join(failures...)
 }
 
-// suggest proposes a state to one run that a sweep found, and reports whether it was written.
+// suggest is suggestAll for a few runs: it writes their states together, and then decides again on those that other writers changed.
 func (s *Service) suggest(
-	ctx context.Context, run store.Owned[*orchv1.FlowRun], policy rules.Policy, propose sweptProposal,
-) (bool, error) {
-	id, err := uuid.Parse(run.Message.GetId())
-	if err != nil {
-		return false, fmt.Errorf("read the id of a flow run: %w", err)
+	ctx context.Context, found []store.Owned[*orchv1.FlowRun], policy rules.Policy, propose sweptProposal,
+) (written int, err error) {
+	var updates []store.Update[*orchv1.FlowRun]
+	var decisions []*decision // Of the updates.
+	var failures []error
+	slots := s.slots.forBurst()
+	for _, run := range found {
+		id, err := uuid.Parse(run.Message.GetId())
+		if err != nil {
+			failures = append(failures, fmt.Errorf("read the id of a flow run: %w", err))
+			continue
+		}
+		d := s.decision(ctx, slots, run.Workspace, id, policy, propose(run.Workspace))
+		change, err := d.decide(ctx, run.Message, run.Revision+1)
+		if err != nil || change == nil {
+			d.finish(ctx, err)
+			failures = append(failures, err)
+			continue
+		}
+		updates, decisions = append(updates, store.Update[*orchv1.FlowRun]{Read: run, Change: change}), append(decisions, d)
 	}
-	t, err := s.applyTransition(ctx, run.Workspace, id, policy, propose(run.Workspace))
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+	lost, err := store.ChangeAll(ctx, s.runs, updates)
+	failures = append(failures, err)
+	for i, d := range decisions {
+		failed := err
+		if slices.Contains(lost, i) {
+			failed = d.write(ctx)
+			failures = append(failures, failed)
+		} else {
+			d.finish(ctx, err)
+		}
+		if failed == nil && d.written() {
+			written++
+		}
 	}
-	return err == nil && t != nil && t.Written(), err
+	failures = slices.DeleteFunc(failures, func(err error) bool { return errors.Is(err, store.ErrNotFound) }) // Deleted meanwhile.
+	return written, errors.Join(failures...)
 }

@@ -165,21 +165,19 @@ func (s *Scheduler) makeDue(ctx context.Context, ws uuid.UUID, d *orchv1.Deploym
 	return err
 }
 
-// scheduleAll plans the runs of deployments side by side, and writes the plans in one command. Where another writer was
-// faster it decides for each of them again.
+// scheduleAll plans the runs of deployments side by side, and writes the plans in one command. It decides again for those
+// that another writer changed.
 func (s *Scheduler) scheduleAll(ctx context.Context, found []store.Owned[*orchv1.Deployment], now time.Time) (done outcome) {
 	updates, runs, failures := s.planAll(found, now)
 	done = outcome{runs: runs, failures: failures}
-	complete, err := store.ChangeAll(ctx, s.deployments, updates)
-	switch {
-	case err != nil:
+	lost, err := store.ChangeAll(ctx, s.deployments, updates)
+	if err != nil {
 		done.failures = append(done.failures, err)
 		return done
-	case complete:
-		done.deployments = len(updates)
-		return done
 	}
-	for _, u := range updates {
+	done.deployments = len(updates) - len(lost)
+	for _, i := range lost {
+		u := updates[i]
 		if err := s.schedule(ctx, u.Read.Workspace, u.Read.Message.GetId(), now); err != nil {
 			done.failures = append(done.failures, fmt.Errorf("schedule deployment %s: %w", u.Read.Message.GetId(), err))
 			continue

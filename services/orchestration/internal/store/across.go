@@ -31,12 +31,12 @@ type Owned[M any] struct {
 // EachAcross calls visit with the matching documents of all workspaces, in order, until it returns an error. A document that visit moves
 // within that order may be visited again.
 func (c *Collection[M]) EachAcross(ctx context.Context, q Query, visit func(ws uuid.UUID, m M) error) error {
-	return c.scan(ctx, q, c.decodings(ctx), func(ws uuid.UUID, _ Revision, m M) error { return visit(ws, m) })
+	return c.scan(ctx, q, c.decodings(ctx), func(one Owned[M]) error { return visit(one.Workspace, one.Message) })
 }
 
-// EachRevision calls visit with every document of every workspace, in no order, until it returns an error.
-func EachRevision[M proto.Message](ctx context.Context, c *Collection[M], visit func(ws uuid.UUID, revision int64, m M) error) error {
-	return c.scan(ctx, Query{}, c.decodings(ctx), func(ws uuid.UUID, r Revision, m M) error { return visit(ws, r.Revision, m) })
+// EachRevision is EachAcross for a visit that needs the revisions.
+func EachRevision[M proto.Message](ctx context.Context, c *Collection[M], q Query, visit func(one Owned[M]) error) error {
+	return c.scan(ctx, q, c.decodings(ctx), visit)
 }
 
 // EachOwner calls visit with the workspace of each matching document, in no order. It reads no documents.
@@ -80,8 +80,8 @@ func (c *Collection[M]) FindAcross(ctx context.Context, q Query) ([]Owned[M], er
 }
 
 func (c *Collection[M]) collect(ctx context.Context, q Query, decoding *isolation.Pass) (found []Owned[M], err error) {
-	err = c.scan(ctx, q, decoding, func(ws uuid.UUID, r Revision, m M) error {
-		found = append(found, Owned[M]{ws, m, r.Revision, r.Token})
+	err = c.scan(ctx, q, decoding, func(one Owned[M]) error {
+		found = append(found, one)
 		return nil
 	})
 	return found, err
@@ -92,7 +92,7 @@ func (c *Collection[M]) decodings(ctx context.Context) *isolation.Pass {
 	return c.store.Pass(ctx, "decode "+string(c.Name())+" documents")
 }
 
-func (c *Collection[M]) scan(ctx context.Context, q Query, decoding *isolation.Pass, visit func(ws uuid.UUID, r Revision, m M) error) error {
+func (c *Collection[M]) scan(ctx context.Context, q Query, decoding *isolation.Pass, visit func(one Owned[M]) error) error {
 	cursor, err := c.scanning(ctx, alive(q.Filter), c.options(q))
 	err = each(ctx, cursor, err, func(raw bson.Raw) (bool, error) {
 		ws, m, err := c.decodeOwned(raw)
@@ -100,7 +100,8 @@ func (c *Collection[M]) scan(ctx context.Context, q Query, decoding *isolation.P
 			id, _ := UUID(raw.Lookup("_id")) // For the log alone.
 			return true, decoding.Record(err, "workspace", ws, "id", id)
 		}
-		return true, visit(ws, revisionOf(uuid.Nil, raw), m)
+		r := revisionOf(uuid.Nil, raw)
+		return true, visit(Owned[M]{ws, m, r.Revision, r.Token})
 	})
 	if err != nil {
 		return fmt.Errorf("scan %ss of all workspaces: %w", c.Name(), err)

@@ -116,6 +116,6 @@ func TestDrain(t *testing.T) {
 	require.Len(t, visited, 450)
 	require.True(t, slices.IsSorted(visited))
 	all := 0
-	require.NoError(t, store.EachRevision(t.Context(), variables, func(uuid.UUID, int64, *orchv1.Variable) error { all++; return nil }))
+	require.NoError(t, store.EachRevision(t.Context(), variables, store.Query{}, func(store.Owned[*orchv1.Variable]) error { all++; return nil }))
 	require.Equal(t, 1, all)
 }

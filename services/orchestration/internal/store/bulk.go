@@ -142,41 +142,6 @@ func ReplaceAll[M proto.Message](ctx context.Context, c *Collection[M], ws uuid.
 	return stored, complete && len(taken) == 0, err
 }
 
-// Update is a change of a document that was read by FindAcross. Its message must not share memory with the one that was
-// read.
-type Update[M proto.Message] struct {
-	Read   Owned[M]
-	Change *Change[M]
-}
-
-// ChangeAll changes documents of any workspaces by compare-and-set, in one command, and wakes the relay for their effects.
-// It reports whether all of them were written. If not, the caller decides anew for each document: which were written is
-// unknown.
-func ChangeAll[M proto.Message](ctx context.Context, c *Collection[M], all []Update[M]) (complete bool, err error) {
-	if len(all) == 0 {
-		return true, nil
-	}
-	models := make([]mongo.WriteModel, len(all))
-	for i, u := range all {
-		if err := c.prepareChange(ctx, u.Read.Workspace, u.Read.Message, u.Change.Message); err != nil {
-			return false, fmt.Errorf("change %ss: %w", c.Name(), err)
-		}
-		read := Version[M]{Message: u.Read.Message, Revision: u.Read.Revision, Token: u.Read.Token}
-		if models[i], err = c.versioned(u.Read.Workspace, read, read.revision().next(), u.Change); err != nil {
-			return false, err
-		}
-	}
-	complete, err = c.updateAll(ctx, models)
-	for _, u := range all {
-		id := documentID(u.Read.Message)
-		c.versionCache.forget(id)
-		if len(u.Change.Effects) > 0 {
-			c.store.relay.Wake(c.Name(), u.Read.Workspace, id, nil, nil)
-		}
-	}
-	return complete, err
-}
-
 // versioned is the update of a document that still has the revision at which it was read.
 func (c *Collection[M]) versioned(ws uuid.UUID, read Version[M], next Revision, change *Change[M]) (*mongo.UpdateOneModel, error) {
 	update, err := c.update(read.Message, change, next)

@@ -46,8 +46,8 @@ func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, 
 // rules need none.
 func (s *Service) reconcileAccounts(ctx context.Context) error {
 	pass := s.tenancy.Store.Pass(ctx, "write the definition of an account")
-	err := store.EachRevision(ctx, s.tenancy.Accounts, func(_ uuid.UUID, revision int64, a *orchv1.Account) error {
-		return pass.Record(s.reconcileAccount(ctx, revision, a), "account", a.GetId())
+	err := store.EachRevision(ctx, s.tenancy.Accounts, store.Query{}, func(one store.Owned[*orchv1.Account]) error {
+		return pass.Record(s.reconcileAccount(ctx, one.Revision, one.Message), "account", one.Message.GetId())
 	})
 	return errors.Join(err, pass.Outage())
 }

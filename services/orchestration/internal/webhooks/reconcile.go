@@ -77,14 +77,15 @@ func (s *Service) Reconcile(ctx context.Context) error {
 		return err
 	}
 	pass := s.webhooks.Store().Pass(ctx, "write the definition of a webhook")
-	err = store.EachRevision(ctx, s.webhooks, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
+	err = store.EachRevision(ctx, s.webhooks, store.Query{}, func(one store.Owned[*orchv1.Webhook]) error {
+		w := one.Message
 		key := webhookdef.Key(w.GetSlug())
 		definition := found[key]
 		delete(found, key)
-		if definition.id == w.GetId() && definition.revision == revision {
+		if definition.id == w.GetId() && definition.revision == one.Revision {
 			return nil
 		}
-		return pass.Record(s.rewrite(ctx, key, ws, w.GetId()), "workspace", ws, "webhook_id", w.GetId())
+		return pass.Record(s.rewrite(ctx, key, one.Workspace, w.GetId()), "workspace", one.Workspace, "webhook_id", w.GetId())
 	})
 	if err != nil {
 		return err // It is unknown which definitions the store has.

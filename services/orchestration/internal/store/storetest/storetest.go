@@ -44,6 +44,7 @@ func Run(t *testing.T, open Open) {
 		{"claimDecides", claimDecides},
 		{"insertAllTellsWhatIsTaken", insertAllTellsWhatIsTaken},
 		{"replaceAllTellsWhetherItLost", replaceAllTellsWhetherItLost},
+		{"changeAllNamesWhatItLost", changeAllNamesWhatItLost},
 		{"chosenIDsAreOfTheirWorkspace", chosenIDsAreOfTheirWorkspace},
 		{"countsIncludeEarlierWrites", countsIncludeEarlierWrites},
 		{"countsStopAtTheirLimit", countsStopAtTheirLimit},
