@@ -100,3 +100,6 @@ func (a *arena) successor(key []byte) []byte {
 func (s span) contains(key []byte) bool {
 	return bytes.Compare(key, s.lo) >= 0 && (s.hi == nil || bytes.Compare(key, s.hi) < 0)
 }
+
+// below reports whether a key is above all keys of the span.
+func (s span) below(key []byte) bool { return s.hi != nil && bytes.Compare(key, s.hi) >= 0 }

@@ -16,7 +16,8 @@ type keys interface {
 	err() error
 }
 
-// sequence reads the spans one after another with one iterator.
+// sequence reads the spans one after another with one iterator. It seeks a span only if its key is before that
+// span: so the spans without keys between two keys cost one seek.
 type sequence struct {
 	it      *pebble.Iterator
 	spans   []span
@@ -27,33 +28,46 @@ type sequence struct {
 
 func (s *sequence) next() bool {
 	for s.at < len(s.spans) {
-		sp := s.spans[s.at]
-		if s.reverse {
-			sp = s.spans[len(s.spans)-1-s.at]
+		if !s.move() {
+			return false // The rest is empty, or the iterator has failed.
 		}
-		var ok bool
-		switch {
-		case s.started && s.reverse:
-			ok = s.it.Prev()
-		case s.started:
-			ok = s.it.Next()
-		case s.reverse && sp.hi == nil:
-			ok = s.it.Last()
-		case s.reverse:
-			ok = s.it.SeekLT(sp.hi)
-		default:
-			ok = s.it.SeekGE(sp.lo)
+		s.started = false
+		for key := s.it.Key(); s.at < len(s.spans); s.at++ {
+			sp := s.span()
+			if s.started = sp.contains(key); s.started {
+				return true
+			}
+			if sp.below(key) == s.reverse {
+				break // The key is before the span.
+			}
 		}
-		s.started = true
-		if ok && sp.contains(s.it.Key()) {
-			return true
-		}
-		if s.it.Error() != nil {
-			return false
-		}
-		s.at, s.started = s.at+1, false
 	}
 	return false
+}
+
+// span is the current span.
+func (s *sequence) span() span {
+	if s.reverse {
+		return s.spans[len(s.spans)-1-s.at]
+	}
+	return s.spans[s.at]
+}
+
+// move moves to the next key of the iterator, or to the first one that may be in the current span.
+func (s *sequence) move() bool {
+	sp := s.span()
+	switch {
+	case s.started && s.reverse:
+		return s.it.Prev()
+	case s.started:
+		return s.it.Next()
+	case s.reverse && sp.hi == nil:
+		return s.it.Last()
+	case s.reverse:
+		return s.it.SeekLT(sp.hi)
+	default:
+		return s.it.SeekGE(sp.lo)
+	}
 }
 
 func (s *sequence) key() []byte            { return s.it.Key() }
