@@ -9,7 +9,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -21,8 +20,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -150,9 +147,12 @@ func (b *bench) acceptedOnly(ctx context.Context) error {
 	})
 }
 
+// metricAllocated is how much the server has allocated since its start, in bytes.
+const metricAllocated = "go_memstats_alloc_bytes_total"
+
 // withServer starts a server with an internal address and stops it after use.
 func (b *bench) withServer(use func(server *beside.Server, internal string) error) error {
-	internal, err := free()
+	internal, err := beside.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -161,15 +161,6 @@ func (b *bench) withServer(use func(server *beside.Server, internal string) erro
 		return err
 	}
 	return errors.Join(use(server, internal), server.Stop())
-}
-
-// free returns an address without a listener.
-func free() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return ln.Addr().String(), ln.Close()
 }
 
 // writeProfiles writes CPU and allocation profiles of the server. On an error it writes no file; the figures are valid
@@ -217,7 +208,7 @@ func (b *bench) accepted(ctx context.Context, server *beside.Server, internal st
 			writeProfiles(internal, b.profile, b.length)
 		}
 	}()
-	allocated, err := allocatedBytes(internal)
+	allocated, err := beside.Metric(internal, metricAllocated)
 	if err != nil {
 		return "", nil, err
 	}
@@ -240,7 +231,7 @@ func (b *bench) accepted(ctx context.Context, server *beside.Server, internal st
 		return "", nil, err
 	}
 	after, _ := server.Taken()
-	total, err := allocatedBytes(internal)
+	total, err := beside.Metric(internal, metricAllocated)
 	if err != nil {
 		return "", nil, err
 	}
@@ -272,22 +263,6 @@ func (b *bench) accepted(ctx context.Context, server *beside.Server, internal st
 		missed = errors.Join(missed, fmt.Errorf("the last event is readable after %s, more than %s", late, maxReadable))
 	}
 	return good, missed, nil
-}
-
-// allocatedBytes reads how much the server has allocated since its start.
-func allocatedBytes(internal string) (float64, error) {
-	response, err := http.Get("http://" + internal + "/metrics")
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		if value, ok := strings.CutPrefix(lines.Text(), "go_memstats_alloc_bytes_total "); ok {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	return 0, errors.Join(errors.New("the metrics lack the allocated bytes"), lines.Err())
 }
 
 // hostile compares the p99 of a webhook with and without load on another webhook whose template exhausts its budget.

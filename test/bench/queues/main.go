@@ -38,11 +38,15 @@ func run(ctx context.Context) error {
 	waiting := flag.Int("waiting", 10_000, "number of runs that wait for the slot")
 	scheduled := flag.Int("scheduled", 50_000, "number of scheduled runs that are polled")
 	flag.Parse()
-	server, err := beside.StartOrch(*orch)
+	internal, err := beside.FreeAddress()
 	if err != nil {
 		return err
 	}
-	q := &queue{conn: server.Conn()}
+	server, err := beside.StartOrch(*orch, "ORCH_INTERNAL_LISTEN="+internal)
+	if err != nil {
+		return err
+	}
+	q := &queue{conn: server.Conn(), compacted: func() error { return server.AwaitCompactions(internal) }}
 	defer q.conn.Close()
 	delay, err := q.delay(*waiting)
 	if err != nil {
@@ -69,7 +73,9 @@ func run(ctx context.Context) error {
 // queue is the default queue of a pool, with its client.
 type queue struct {
 	conn *beside.Conn
-	flow string
+	// compacted waits until the store has compacted the runs that were created.
+	compacted func() error
+	flow      string
 }
 
 func (q *queue) post(path, body string, into any) error {
@@ -175,6 +181,9 @@ func (q *queue) polls(ctx context.Context, scheduled int) ([]time.Duration, erro
 		if err := q.runs(d, scheduled/deployments); err != nil {
 			return nil, err
 		}
+	}
+	if err := q.compacted(); err != nil {
+		return nil, err
 	}
 	took := make([]time.Duration, 0, polls)
 	for range polls {
