@@ -26,6 +26,7 @@ func TestTheDashboardEditsAutomations(t *testing.T) {
 	require.Contains(t, s.page(create+"?template=failed"), "flow-run.Crashed</textarea>")
 	require.Contains(t, s.submit(create, form(url.Values{"p.trigger/within": {"5 s"}})), "must be greater than or equal to 10 seconds</p>")
 	require.Contains(t, s.submit(create, form(url.Values{"p.actions/0/parameters": {`{"order": "{{ x"}`}})), `aria-describedby="p.actions/0/parameters-error"`)
+	require.Contains(t, s.submit(create, form(url.Values{"try": {"yes"}})), "it would have fired")
 	s.submit(create, form(nil))
 	id := s.only("/automations/filter")
 	read := func() (got struct {

@@ -249,6 +249,8 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	p.presses("Create the automation")
 	p.reads("The automation is not a JSON object")
 	p.visits("/automations/new?event=x.y")
+	p.presses("Try with past events")
+	p.reads("it would have fired")
 	p.presses("Create the automation")
 	p.reads("The automation is created.")
 	p.presses("Disable")

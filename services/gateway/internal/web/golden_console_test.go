@@ -14,6 +14,13 @@ import (
 
 // consoleCases are the pages of webhooks, events and traces.
 func consoleCases() []pageCase {
+	tried := objectAnswers()
+	tried[orchv1.AutomationService_EvaluateAutomation_FullMethodName] = &orchv1.AutomationEvaluation{
+		Events: 40_212, Matched: 57, StoppedBy: proto.String("firings"),
+		Firings: []*orchv1.AutomationEvaluationFiring{
+			{Triggered: at(time.Hour), Reason: "1 event of " + hostile, EventId: proto.String(someID), Event: proto.String(hostile)}, {Triggered: at(time.Minute), Reason: "no event"},
+		},
+	}
 	const webhook, delivery = "/webhooks/webhook/" + someID, "/webhooks/webhook/" + someID + "/deliveries/" + someID
 	refusedName := console()
 	refusedName[orchv1.WebhookService_CreateWebhook_FullMethodName] = rpc.Invalid(rpc.BodyError("string_too_long", "String should have at most 1024 characters", "name"))
@@ -114,6 +121,9 @@ func consoleCases() []pageCase {
 		}},
 		{name: "automate-json", path: "/automations/new", form: url.Values{
 			"action": {"automate"}, "show-json": {"yes"}, "p.name": {hostile}, "p.trigger/type": {`"event"`}, "p.trigger/posture": {`"Reactive"`}, "p.trigger/every_event": {"1"}, "p.actions/#": {"0"},
+		}},
+		{name: "automate-try", path: "/automations/new", answers: tried, form: url.Values{
+			"action": {"automate"}, "try": {"yes"}, "p.name": {"x"}, "p.trigger/type": {`"event"`}, "p.trigger/posture": {`"Reactive"`}, "p.trigger/expect": {hostile}, "p.actions/#": {"0"},
 		}},
 		{name: "automate-bad", path: "/automations/new", status: 422, form: url.Values{"action": {"automate"}, "json": {"[" + hostile}}},
 		{name: "automate-lost", path: "/automations/new", form: url.Values{

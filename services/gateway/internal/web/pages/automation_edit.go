@@ -17,7 +17,7 @@ func automationEditPage() page.Page {
 		Pattern: "/automations/automation/{id}/edit",
 		Section: "/automations",
 		Needs:   []string{orchv1.AutomationService_ReadAutomation_FullMethodName, orchv1.AutomationService_UpdateAutomation_FullMethodName},
-		Uses:    automationObjectCalls,
+		Uses:    automationEditorCalls,
 		Show: func(r *page.Request) (page.View, error) {
 			e, _, err := changedAutomationEditor(r)
 			if err != nil {

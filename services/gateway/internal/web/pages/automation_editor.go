@@ -30,6 +30,9 @@ type automationEditor struct {
 	// Types lead to the form for the events of one name. Sample is the last event of the name that was chosen.
 	Types  []tab
 	Sample markup.Markup
+	// MayTry shows the button that evaluates the automation over stored events; Trial is what it found.
+	MayTry bool
+	Trial  *automationTrial
 	status int
 }
 
@@ -38,9 +41,11 @@ const (
 	jsonName     = "json"
 	showJSONName = "show-json"
 	showFormName = "show-form"
+	tryName      = "try"
 )
 
 func (e *automationEditor) view() page.View {
+	e.MayTry = e.request.May(orchv1.AutomationService_EvaluateAutomation_FullMethodName)
 	view := page.View{Title: e.Title, Template: "automation_editor.html", Data: e, Status: e.status}
 	if !e.IsText {
 		offerObjects(e.request, &e.Form)
@@ -64,8 +69,18 @@ func (e *automationEditor) fill(definition *jsontree.Object) error {
 	return nil
 }
 
-// read reads what was posted. It reports false if the page is the answer: with errors, or in the other appearance.
+// read reads what was posted. It reports false if the page is the answer: with errors, in the other appearance, or with the trial of the
+// automation.
 func (e *automationEditor) read() (body json.RawMessage, ok bool, err error) {
+	body, ok, err = e.readDefinition()
+	if ok && e.request.Form.Has(tryName) {
+		e.try(body)
+		return nil, false, nil
+	}
+	return body, ok, err
+}
+
+func (e *automationEditor) readDefinition() (body json.RawMessage, ok bool, err error) {
 	posted := e.request.Form
 	if e.IsText = posted.Has(jsonName); e.IsText {
 		return e.readText(newlines(posted.Get(jsonName)))
@@ -107,6 +122,11 @@ func (e *automationEditor) refused(err error) (page.View, error) {
 	if !refusesValues(err) {
 		return page.View{}, err
 	}
+	e.refuse(err)
+	return e.view(), nil
+}
+
+func (e *automationEditor) refuse(err error) {
 	status := int(rpc.HTTPError(err).GetStatus())
 	fields := rpc.HTTPError(err).GetFieldErrors().GetErrors()
 	switch {
@@ -119,10 +139,10 @@ func (e *automationEditor) refused(err error) (page.View, error) {
 		e.status = status
 		e.Form.placeErrors(fields)
 	}
-	return e.view(), nil
 }
 
-// placeErrors puts errors of the API beside the fields of their values, or above the form.
+// placeErrors puts errors of the API beside the fields of their values, or above the form. The automation is the body of a change, and a
+// member of the body of an evaluation.
 func (f *schemaForm) placeErrors(errors []*orchv1.FieldError) {
 	for _, one := range errors {
 		var path []string
@@ -133,6 +153,9 @@ func (f *schemaForm) placeErrors(errors []*orchv1.FieldError) {
 			case key != "body":
 				path = append(path, key)
 			}
+		}
+		if len(path) > 0 && path[0] == "automation" {
+			path = path[1:]
 		}
 		f.placeReason(show.Line(one.GetMsg(), 300), path)
 	}

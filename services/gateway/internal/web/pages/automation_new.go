@@ -15,7 +15,7 @@ func automationNewPage() page.Page {
 		Pattern: "/automations/new",
 		Section: "/automations",
 		Needs:   []string{orchv1.AutomationService_CreateAutomation_FullMethodName},
-		Uses:    append([]string{readEventTypes, orchv1.EventService_ReadEvents_FullMethodName}, automationObjectCalls...),
+		Uses:    append([]string{readEventTypes, orchv1.EventService_ReadEvents_FullMethodName}, automationEditorCalls...),
 		Show: func(r *page.Request) (page.View, error) {
 			e, draft, err := newAutomationEditor(r)
 			if err != nil {

@@ -11,8 +11,10 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// automationObjectCalls are the rpcs that list the objects of actions. A reader who may not call one writes the UUID.
-var automationObjectCalls = []string{
+// automationEditorCalls are the rpcs that list the objects of actions, and the one that tries an automation. A reader who may not call one
+// writes the UUID, or has no button.
+var automationEditorCalls = []string{
+	orchv1.AutomationService_EvaluateAutomation_FullMethodName,
 	orchv1.DeploymentService_ReadDeployments_FullMethodName, orchv1.FlowService_ReadFlows_FullMethodName, orchv1.WorkPoolService_ReadWorkPools_FullMethodName,
 	orchv1.WorkQueueService_ReadWorkQueues_FullMethodName, orchv1.AutomationService_ReadAutomations_FullMethodName, orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName,
 }
