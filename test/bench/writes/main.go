@@ -1,4 +1,4 @@
-// Command writes counts what requests write to the store: the keys of documents and index entries, deleted ones included, and the bytes of
+// Command writes counts the writes of requests to the store: the keys of documents and index entries, deleted ones included, and the bytes of
 // the log. It counts in the single binary, and with -mongodb in the three services on a MongoDB server.
 //
 //	make bench-writes
@@ -104,7 +104,7 @@ const (
 	quietTimeout = 2 * time.Minute
 )
 
-// settled waits until the effects of earlier requests are written, and returns what was written.
+// settled waits until the effects of earlier requests are written, and returns the counts.
 func settled(ctx context.Context, m meter) (written, error) {
 	ctx, cancel := context.WithTimeout(ctx, quietTimeout)
 	defer cancel()

@@ -14,13 +14,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// written is what a store has written since its start.
+// written counts the writes of a store since its start.
 type written struct {
 	// keys is the number of keys of documents and of index entries that were written or deleted, bytes the size of the log.
 	keys, bytes float64
 }
 
-// meter reads what a store has written.
+// meter reads the counts of a store.
 type meter interface {
 	read(ctx context.Context) (written, error)
 	close() error

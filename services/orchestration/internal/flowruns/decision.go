@@ -80,7 +80,7 @@ func (d *decision) write(ctx context.Context) error {
 	return err
 }
 
-// finish releases the slots that the run does not use, and announces a written state. The error is that of the write.
+// finish releases the slots that the run does not use, and announces a written state. err is the error of the write.
 func (d *decision) finish(ctx context.Context, err error) {
 	t := d.transition
 	d.slot.release(ctx, t, err)

@@ -86,7 +86,7 @@ func (w *world) written(run *orchv1.FlowRun) (described []string) {
 	return described
 }
 
-// Each kind of run has a twin. A sweep writes the states of the first ones together, and one transition that of each twin.
+// Each kind of run has a twin. A sweep writes the states of the originals together, and each twin changes by a transition of its own.
 func TestStatesThatAreWrittenTogetherAreThoseOfSingleTransitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -54,11 +54,11 @@ func ChangeAll[M proto.Message](ctx context.Context, c *Collection[M], all []Upd
 	if isolation.IsOutage(err) || complete && len(models) == len(all) {
 		return nil, err
 	}
-	return c.unlike(ctx, next)
+	return c.notStored(ctx, next)
 }
 
-// unlike returns the positions of the revisions that are not those of the stored documents.
-func (c *Collection[M]) unlike(ctx context.Context, revisions []Revision) (lost []int, err error) {
+// notStored returns the positions of the revisions that no stored document has.
+func (c *Collection[M]) notStored(ctx context.Context, revisions []Revision) (lost []int, err error) {
 	ids := make([]uuid.UUID, len(revisions))
 	for i, r := range revisions {
 		ids[i] = r.ID

@@ -30,7 +30,7 @@ type automationEditor struct {
 	// Types lead to the form for the events of one name. Sample is the last event of the name that was chosen.
 	Types  []tab
 	Sample markup.Markup
-	// MayTry shows the button that evaluates the automation over stored events; Trial is what it found.
+	// MayTry shows the button that evaluates the automation over stored events; Trial has the result.
 	MayTry bool
 	Trial  *automationTrial
 	status int

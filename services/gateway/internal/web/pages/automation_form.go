@@ -15,8 +15,8 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/page"
 )
 
-// The form of an automation is the form of its JSON Schema: that of the OpenAPI document, with the titles, notations and order of
-// automation_form.json. So a kind of action that the API gets is in the form.
+// The form of an automation is the form of its schema in the OpenAPI document, with the titles, notations and order of
+// automation_form.json. So a new kind of action of the API is in the form.
 
 //go:embed automation_form.json
 var automationFormTexts []byte
@@ -72,7 +72,7 @@ func overlay(schema, texts *jsontree.Object) {
 	}
 }
 
-// newAutomationForm builds the form from values, or from what was posted.
+// newAutomationForm builds the form from values, or from the posted fields.
 func newAutomationForm(r *page.Request, values *jsontree.Object) (schemaForm, error) {
 	schema, err := automationSchema()
 	if err != nil {

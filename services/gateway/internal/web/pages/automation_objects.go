@@ -94,7 +94,7 @@ func deploymentNames(r *page.Request) (deployments []*orchv1.Deployment, names m
 	}
 	flows := apicall.New[*orchv1.FlowList](orchv1.FlowService_ReadFlows_FullMethodName, firstObjects(apicall.JSON{"flows": apicall.JSON{"id": any_(slices.Compact(slices.Sorted(slices.Values(ids))))}}))
 	if len(ids) > 0 {
-		_ = r.Call(flows) // Without flows the names are those of the deployments.
+		_ = r.Call(flows) // Without flows a name is the name of the deployment alone.
 	}
 	flowNames := map[string]string{}
 	for _, f := range flows.Result().GetFlows() {

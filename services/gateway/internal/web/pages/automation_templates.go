@@ -14,14 +14,14 @@ import (
 // automationTemplate fills the form of a new automation.
 type automationTemplate struct {
 	name, title string
-	// values are those of the form as JSON, with "@." before the names of the server.
+	// values are the values of the form as JSON, with "@." before the names of the server.
 	values string
 }
 
 // runEnds are the events of a run that ended.
 const runEnds = `["@.flow-run.Completed", "@.flow-run.Failed", "@.flow-run.Crashed", "@.flow-run.Cancelled"]`
 
-// automationTemplates are the templates; the first one is that of an address without a template.
+// automationTemplates are the templates; the first one serves an address without a template.
 var automationTemplates = []automationTemplate{
 	{name: "", title: "Blank", values: `{"trigger": {"type": "event", "posture": "Reactive"}, "actions": []}`},
 	{name: "failed", title: "A run fails", values: `{

@@ -16,7 +16,7 @@ const (
 	trialFirings = 50
 )
 
-// automationTrial is what an automation would have done: it is evaluated over stored events, without effects.
+// automationTrial shows the firings of an automation over stored events, which have no effects.
 type automationTrial struct {
 	Sentence string
 	Firings  table

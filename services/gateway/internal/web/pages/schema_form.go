@@ -316,7 +316,7 @@ func parseTime(value string, zone *time.Location, layouts ...string) (at time.Ti
 	return at, err
 }
 
-// submitted returns what a browser sends of the form if its reader changes nothing.
+// submitted returns the values that a browser sends for a form that its reader leaves unchanged.
 func (f *schemaForm) submitted() url.Values {
 	form := url.Values{}
 	if f.UsesJSON {

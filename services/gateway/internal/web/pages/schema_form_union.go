@@ -11,7 +11,7 @@ import (
 
 // An object of several kinds, whose schema has a discriminator, is a choice of the kind and the fields of the chosen kind. The button
 // beside the choice submits the form like the buttons of lists, and the form that is built from it has the fields of the other kind.
-// Fields that both kinds have keep what was typed.
+// Fields of both kinds keep their text.
 
 // chooseButton is the name of the button; its value is not read.
 const chooseButton = "choose-kind"
@@ -22,7 +22,7 @@ type variant struct {
 	schema      *jsontree.Object
 }
 
-// variants returns the kinds of a union and the name of the member that tells them apart; empty for another schema.
+// variants returns the kinds of a union and the name of the member that distinguishes them; empty for another schema.
 func (b *schemaFields) variants(property *jsontree.Object) (tag string, all []variant) {
 	tag = property.Object("discriminator").Text("propertyName")
 	if tag == "" {
