@@ -448,7 +448,7 @@ func TestBacklog(t *testing.T) {
 	require.InDelta(t, 5*frames, pending, frames/100, "joined frames count until the last of them is settled")
 }
 
-// The rate is that of busy times; a consumer that stands still differs from an idle one.
+// Idle times of a consumer do not lower its drain rate, and times in which it has frames and processes none do.
 func TestDrainRate(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)

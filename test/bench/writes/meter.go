@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/test/bench/beside"
 )
 
 // written counts the writes of a store since its start.
@@ -31,29 +29,13 @@ type embedded struct{ internal string }
 
 func (e embedded) close() error { return nil }
 
-func (e embedded) read(ctx context.Context) (written, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.internal+"/metrics", nil)
+func (e embedded) read(context.Context) (written, error) {
+	keys, err := beside.Metric(e.internal, "orch_embedded_store_written_keys_total")
 	if err != nil {
 		return written{}, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return written{}, fmt.Errorf("read metrics: %w", err)
-	}
-	defer response.Body.Close()
-	values := map[string]float64{}
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		name, value, ok := strings.Cut(lines.Text(), " ")
-		if n, err := strconv.ParseFloat(value, 64); ok && err == nil {
-			values[name] = n
-		}
-	}
-	w := written{values["orch_embedded_store_written_keys_total"], values["orch_embedded_store_log_bytes_total"]}
-	if err := lines.Err(); err != nil || w.keys == 0 {
-		return w, errors.Join(errors.New("the metrics lack the written keys"), err)
-	}
-	return w, nil
+	bytes, err := beside.Metric(e.internal, "orch_embedded_store_log_bytes_total")
+	return written{keys, bytes}, err
 }
 
 // server reads the statistics of a MongoDB server. Other clients of the server count too.

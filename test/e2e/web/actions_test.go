@@ -243,7 +243,7 @@ func actionsOfRuns(t *testing.T, o *e2e.Orch, name string, scripts bool) {
 	p.presses("Resume")
 	p.reads("The work pool is active again.")
 
-	p.visits("/events/automate?event=x.y")
+	p.visits("/automations/new?event=x.y")
 	p.presses("Show as JSON")
 	p.types("json", "[")
 	p.presses("Create the automation")

@@ -16,8 +16,8 @@ type keys interface {
 	err() error
 }
 
-// sequence reads the spans one after another with one iterator. It seeks a span only if its key is before that
-// span: so the spans without keys between two keys cost one seek.
+// sequence reads the spans one after another with one iterator. A key of the iterator shows which spans before it are empty, so these
+// cost no seek.
 type sequence struct {
 	it      *pebble.Iterator
 	spans   []span
@@ -53,7 +53,7 @@ func (s *sequence) span() span {
 	return s.spans[s.at]
 }
 
-// move moves to the next key of the iterator, or to the first one that may be in the current span.
+// move moves the iterator to the next key within the current span. For a span that has not started it seeks the first key of the span.
 func (s *sequence) move() bool {
 	sp := s.span()
 	switch {

@@ -16,7 +16,7 @@ func TestSpansWithoutKeysCostNoSeeks(t *testing.T) {
 	for name, c := range map[string]struct {
 		kinds []any
 		found []int32
-		seeks int // A seek finds the first span with keys, and the spans after it up to one that begins after the next key.
+		seeks int // The number of seeks: one for the first span, and one for each span that begins behind the last key that was read.
 	}{
 		"none":               {kinds: numbers(10, 60), seeks: 1},
 		"before all":         {kinds: numbers(-50, 0), seeks: 1},

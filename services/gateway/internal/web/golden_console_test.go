@@ -129,7 +129,6 @@ func consoleCases() []pageCase {
 		{name: "automate-lost", path: "/automations/new", form: url.Values{
 			"action": {"automate"}, "show-form": {"yes"}, "json": {`{"name": "x", "trigger": {"type": "event", "posture": "Reactive", "</textarea>": 1}, "actions": []}`},
 		}},
-		{name: "automate-moved", path: "/events/automate?event=github.push", status: 303},
 		{name: "trace", path: "/trace/delivery/" + someID, answers: console()},
 		{name: "trace-event", path: "/trace/event/" + someID, answers: console()},
 		{name: "trace-run", path: "/trace/flow-run/" + someID, answers: console()},

@@ -10,8 +10,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// decision applies a policy to a proposal for a run. The caller writes the change that decide returns, alone or with those of other
-// runs, and then calls finish:
+// decision applies a policy to a proposal for a run. The caller writes the change that decide returns, alone or together with
+// changes of other runs, and then calls finish:
 //
 //	decide (on a version of the run) ──► compare-and-set ──┬─ written, or failed ──► finish
 //	  ▲                                                     │
@@ -31,7 +31,7 @@ func (s *Service) decision(ctx context.Context, slots slots, ws, id uuid.UUID, p
 	return &decision{service: s, ws: ws, id: id, policy: policy, propose: propose, slot: slots.reserve(ctx, ws)}
 }
 
-// decide returns the change of a version of the run, nil if the rules write no state. revision is the one that the write will have.
+// decide returns the change of a version of the run; nil if the rules write no state. revision is the revision after the write.
 func (d *decision) decide(ctx context.Context, current *orchv1.FlowRun, revision int64) (*store.Change[*orchv1.FlowRun], error) {
 	d.transition = nil
 	s, db := d.service, d.service.runs.Store()

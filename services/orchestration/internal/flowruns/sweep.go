@@ -138,7 +138,7 @@ func (s *Service) suggestAll(
 	return written, errors.Join(failures...)
 }
 
-// suggest is suggestAll for a few runs: it writes their states together, and then decides again on those that other writers changed.
+// suggest is suggestAll for a few runs. It writes their states together, and then decides again on runs that other writers changed.
 func (s *Service) suggest(
 	ctx context.Context, found []store.Owned[*orchv1.FlowRun], policy rules.Policy, propose sweptProposal,
 ) (written int, err error) {

@@ -41,8 +41,8 @@ var takeBackLostRuns = Rule{
 	},
 }
 
-// preventStartsOfLostAttempts aborts the start of an attempt that the server took back: another one may execute the run. Attempts
-// cannot be distinguished, so the first one that starts after a worker's claim wins.
+// preventStartsOfLostAttempts aborts the start of an attempt that the server took back: another attempt may execute the run. The server
+// cannot distinguish attempts, so the first attempt that starts after a worker's claim wins.
 var preventStartsOfLostAttempts = Rule{
 	Name: "PreventStartsOfLostAttempts", From: terminal | setOf(scheduled, running), To: setOf(running),
 	Before: func(t *Transition) {

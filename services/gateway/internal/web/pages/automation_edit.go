@@ -19,8 +19,15 @@ func automationEditPage() page.Page {
 		Needs:   []string{orchv1.AutomationService_ReadAutomation_FullMethodName, orchv1.AutomationService_UpdateAutomation_FullMethodName},
 		Uses:    automationEditorCalls,
 		Show: func(r *page.Request) (page.View, error) {
-			e, _, err := changedAutomationEditor(r)
+			e, a, err := changedAutomationEditor(r)
 			if err != nil {
+				return page.View{}, err
+			}
+			definition, err := automationDefinition(a)
+			if err != nil {
+				return page.View{}, err
+			}
+			if err := e.fill(definition); err != nil {
 				return page.View{}, err
 			}
 			return e.view(), nil
@@ -32,21 +39,16 @@ func automationEditPage() page.Page {
 	}
 }
 
-// changedAutomationEditor returns the form of a stored automation.
+// changedAutomationEditor returns the page of a stored automation, without its form.
 func changedAutomationEditor(r *page.Request) (*automationEditor, *orchv1.Automation, error) {
 	a, err := readAutomation(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	definition, err := automationDefinition(a)
-	if err != nil {
-		return nil, nil, err
-	}
-	e := &automationEditor{
+	return &automationEditor{
 		request: r, Title: "Edit " + show.Line(a.GetName(), 80), Action: "automation-edit", Button: "Save the automation",
 		Path: r.Path(), Back: r.To("automations", "automation", a.GetId()), Version: versionField(a.GetUpdated()),
-	}
-	return e, a, e.fill(definition)
+	}, a, nil
 }
 
 func readAutomation(r *page.Request) (*orchv1.Automation, error) {

@@ -27,6 +27,8 @@ type automationEditor struct {
 	Problems     []string
 	Version      []hiddenField
 	Templates    []tab
+	// events are the names in the address of a new automation.
+	events []string
 	// Types lead to the form for the events of one name. Sample is the last event of the name that was chosen.
 	Types  []tab
 	Sample markup.Markup
@@ -45,6 +47,9 @@ const (
 )
 
 func (e *automationEditor) view() page.View {
+	if e.Templates != nil {
+		e.Types, e.Sample = examples(e.request, e.events)
+	}
 	e.MayTry = e.request.May(orchv1.AutomationService_EvaluateAutomation_FullMethodName)
 	view := page.View{Title: e.Title, Template: "automation_editor.html", Data: e, Status: e.status}
 	if !e.IsText {
@@ -69,8 +74,8 @@ func (e *automationEditor) fill(definition *jsontree.Object) error {
 	return nil
 }
 
-// read reads what was posted. It reports false if the page is the answer: with errors, in the other appearance, or with the trial of the
-// automation.
+// read returns the posted definition. ok is false if the response is the page again: with errors, as JSON in place of the form or the
+// reverse, or with the trial of the automation.
 func (e *automationEditor) read() (body json.RawMessage, ok bool, err error) {
 	body, ok, err = e.readDefinition()
 	if ok && e.request.Form.Has(tryName) {

@@ -34,18 +34,6 @@ func automationNewPage() page.Page {
 	}
 }
 
-// automatePage is the former address of a new automation.
-func automatePage() page.Page {
-	return page.Page{
-		Pattern: "/events/automate",
-		Section: "/events",
-		Needs:   []string{orchv1.AutomationService_CreateAutomation_FullMethodName},
-		Show: func(r *page.Request) (page.View, error) {
-			return page.View{Redirect: r.To("automations", "new") + "?" + r.HTTP.URL.RawQuery}, nil
-		},
-	}
-}
-
 // newAutomationEditor returns the page of a new automation, and the values of its template.
 func newAutomationEditor(r *page.Request) (*automationEditor, *jsontree.Object, error) {
 	template, events, resources := chosenTemplate(r), r.Texts("event"), r.Texts("resource")
@@ -56,11 +44,10 @@ func newAutomationEditor(r *page.Request) (*automationEditor, *jsontree.Object, 
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &automationEditor{request: r, Title: "New automation", Action: "automate", Button: "Create the automation", Path: r.Here(), Back: r.To("automations")}
+	e := &automationEditor{request: r, Title: "New automation", Action: "automate", Button: "Create the automation", Path: r.Here(), Back: r.To("automations"), events: events}
 	for _, t := range automationTemplates {
 		e.Templates = append(e.Templates, tab{Title: t.title, Path: r.Here("template", t.name, "event", "", "resource", ""), Current: t.name == template.name && len(events) == 0})
 	}
-	e.Types, e.Sample = examples(r, events)
 	return e, draft, nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// automationEditorCalls are the rpcs that list the objects of actions, and the one that tries an automation. A reader who may not call one
-// writes the UUID, or has no button.
+// automationEditorCalls are the rpc that tries an automation and the rpcs that list the objects of actions. A reader without permission for
+// a list writes UUIDs, and a reader without permission for trials has no button.
 var automationEditorCalls = []string{
 	orchv1.AutomationService_EvaluateAutomation_FullMethodName,
 	orchv1.DeploymentService_ReadDeployments_FullMethodName, orchv1.FlowService_ReadFlows_FullMethodName, orchv1.WorkPoolService_ReadWorkPools_FullMethodName,

@@ -7,6 +7,6 @@ func consolePages() []page.Page {
 	return append([]page.Page{
 		webhooksPage(), webhookNewPage(), webhookPage(), webhookEditPage(), deliveryPage(),
 		benchPage(), replayPage(),
-		eventsPage(), eventPage(), payloadPage(), automatePage(), tracePage(),
+		eventsPage(), eventPage(), payloadPage(), tracePage(),
 	}, eventTypePages()...)
 }

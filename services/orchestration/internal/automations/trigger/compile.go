@@ -39,7 +39,7 @@ type Node struct {
 	Index      int // Among the parent's children.
 	Children   []*Node
 
-	// KeyLabels are the labels that distinguish firings. A parent tells its children's firings apart by the labels
+	// KeyLabels are the labels that distinguish firings. A parent distinguishes its children's firings by the labels
 	// that all of them have.
 	KeyLabels []string
 

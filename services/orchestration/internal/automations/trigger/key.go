@@ -80,7 +80,7 @@ func BucketID(trigger uuid.UUID, key []string) uuid.UUID {
 	return derived(trigger, "bucket", key...)
 }
 
-// derived makes an id of another one and texts, the same each time. Different texts make different ids, whatever they contain.
+// derived returns an id that depends on another id and on texts alone. Different texts give different ids, whatever they contain.
 func derived(parent uuid.UUID, kind string, texts ...string) uuid.UUID {
 	var b strings.Builder
 	b.WriteString(kind)
