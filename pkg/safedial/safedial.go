@@ -53,27 +53,25 @@ func ParsePolicy(text string) (Policy, error) {
 	return p, nil
 }
 
+// global is the only network of IPv6 from which public addresses are assigned. So forms that embed an address of IPv4 elsewhere
+// (64:ff9b::/96, ::/96, ::ffff:0:0:0/96) are not public, nor are networks that somebody assigns to a purpose later.
+var global = netip.MustParsePrefix("2000::/3")
+
 // special are networks that are not public, beside those that net/netip knows.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // This network.
 	netip.MustParsePrefix("100.64.0.0/10"),   // Shared by carriers; metadata services of some clouds.
 	netip.MustParsePrefix("192.0.0.0/24"),    // Protocol assignments.
 	netip.MustParsePrefix("192.0.2.0/24"),    // Documentation.
+	netip.MustParsePrefix("192.88.99.0/24"),  // Relays of 6to4.
 	netip.MustParsePrefix("198.18.0.0/15"),   // Benchmarks.
 	netip.MustParsePrefix("198.51.100.0/24"), // Documentation.
 	netip.MustParsePrefix("203.0.113.0/24"),  // Documentation.
 	netip.MustParsePrefix("240.0.0.0/4"),     // Reserved, and broadcast.
-	netip.MustParsePrefix("64:ff9b::/96"),    // IPv4 by translation.
-	netip.MustParsePrefix("64:ff9b:1::/48"),  // The same, locally.
-	netip.MustParsePrefix("100::/64"),        // Discarded.
 	netip.MustParsePrefix("2001::/23"),       // Protocol assignments, Teredo among them.
 	netip.MustParsePrefix("2001:db8::/32"),   // Documentation.
 	netip.MustParsePrefix("2002::/16"),       // IPv4 in 6to4.
-	netip.MustParsePrefix("fec0::/10"),       // Site-local.
-	netip.MustParsePrefix("::/96"),           // IPv4 in the form "compatible".
-	netip.MustParsePrefix("::ffff:0:0:0/96"), // IPv4 in the form "translated".
 	netip.MustParsePrefix("3fff::/20"),       // Documentation.
-	netip.MustParsePrefix("5f00::/16"),       // Segment routing.
 	// The metadata and management of virtual machines in Azure, although the address is not of a special network.
 	netip.MustParsePrefix("168.63.129.16/32"),
 }
@@ -86,7 +84,8 @@ func (p Policy) Check(address netip.Addr) error {
 			return nil
 		}
 	}
-	public := address.IsGlobalUnicast() && !address.IsPrivate() && !address.IsLoopback() && !address.IsLinkLocalUnicast()
+	public := address.IsGlobalUnicast() && !address.IsPrivate() && !address.IsLoopback() && !address.IsLinkLocalUnicast() &&
+		(address.Is4() || global.Contains(address) && !isISATAP(address))
 	for _, network := range special {
 		public = public && !network.Contains(address)
 	}
@@ -94,6 +93,12 @@ func (p Policy) Check(address netip.Addr) error {
 		return fmt.Errorf("connect to %s: %w", address, ErrForbidden)
 	}
 	return nil
+}
+
+// isISATAP reports whether the interface of an address of IPv6 is an address of IPv4 (RFC 5214), in whatever network.
+func isISATAP(address netip.Addr) bool {
+	b := address.As16()
+	return b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
 // Dialer returns a dialer that connects to addresses of the policy alone.

@@ -23,7 +23,8 @@ func TestCheck(t *testing.T) {
 		"127.0.0.1": false, "127.1.2.3": false, "::1": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "172.16.3.4": false,
 		"192.168.1.1": false, "169.254.169.254": false, "fe80::1": false, "fd00:ec2::254": false, "100.100.100.200": false, "168.63.129.16": false,
 		"224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false,
-		"3fff::1": false, "5f00::1": false,
+		"3fff::1": false, "5f00::1": false, "fec0::1": false, "100::1": false, "4000::1": false, "ff02::1": false, "2001:db8::1": false,
+		"192.88.99.1": false, "fe80::1%eth0": false, "2a00:1450:4001:80b::200e": true,
 	} {
 		err := safedial.Policy{}.Check(netip.MustParseAddr(address))
 		if public {
@@ -47,6 +48,7 @@ func TestEmbeddedAddressesAreNotPublic(t *testing.T) {
 	for _, address := range []string{
 		"::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:168.63.129.16", "::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::7f00:1",
 		"2002:7f00:1::", "2001:0:7f00:1::",
+		"2606:4700::5efe:7f00:1", "2606:4700::200:5efe:a9fe:a9fe",
 	} {
 		require.ErrorIs(t, safedial.Policy{}.Check(netip.MustParseAddr(address)), safedial.ErrForbidden, address)
 	}
