@@ -28,8 +28,15 @@ func (v Vocabulary) Other() Vocabulary { return Vocabulary{prefect: !v.prefect} 
 func (v Vocabulary) prefixes() [2]string { return [2]string{v.Name() + ".", v.CloudName() + "."} }
 
 // Reserved reports whether a name is one that only the server gives: of audit events and of what accounts own, in either
-// vocabulary, because data may be converted. Case and leading signs do not count: to a reader such a name is the same.
+// vocabulary, because data may be converted. Case, leading signs and invisible characters do not count: to a reader such a name is the
+// same.
 func Reserved(name string) bool {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r > unicode.MaxLatin1 && unicode.In(r, unicode.C, unicode.Mn) || r == '\u00ad' {
+			return -1
+		}
+		return r
+	}, name)
 	name = strings.TrimLeftFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, prefix := range reserved {
 		if len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {

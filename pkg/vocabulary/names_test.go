@@ -89,6 +89,7 @@ func TestReservedNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"orch-cloud.workspace-access.created": true, "prefect-cloud.webhook.failed": true, "orch-cloud.": true, "orch-cloud.mine": true,
 		"Orch-Cloud.user.1": true, " orch-cloud.user.1": true, "\u200b\torch-cloud.user.1": true, "*prefect-cloud.x": true,
+		"orch\u200b-cloud.user.1": true, "orch-clo\u00adud\u2060.user.1": true, "prefect\x00-cloud\ufeff.x": true, "o\u0307rch-cloud.x": true,
 		"orch-cloud": false, "orch-clouds.x": false, "my.orch-cloud.x": false, "orch.flow-run.Completed": false, "prefect.worker.started": false, "": false,
 	} {
 		require.Equal(t, want, vocabulary.Reserved(name), name)
