@@ -19,8 +19,9 @@ var (
 		"shared", "subscription",
 	}
 	secretEndings = []string{"apikey", "authorization", "cookie", "credential", "passwd", "password", "secret", "secretkey", "token"}
-	// In addresses even these lone words are credentials.
-	queryWords = []string{"code", "hub.verify_token", "key", "sig", "signature"}
+	// In addresses even these lone words are credentials, and the last word of X-Amz-Signature: who has a signed address may use it.
+	queryWords     = []string{"code", "key"}
+	signatureWords = []string{"sig", "signature"}
 )
 
 // Credential reports whether a header or a field with this name carries a credential. It splits the name into words:
@@ -67,7 +68,9 @@ func Query(query string) string {
 		if err != nil {
 			decoded = name
 		}
-		if ok && (Credential(decoded) || slices.Contains(queryWords, strings.ToLower(decoded))) {
+		words := words(decoded)
+		if ok && (Credential(decoded) || len(words) == 1 && slices.Contains(queryWords, words[0]) ||
+			len(words) > 0 && slices.Contains(signatureWords, words[len(words)-1])) {
 			pairs[i] = name + "=" + Mask
 		}
 	}

@@ -72,7 +72,9 @@ func TestQuery(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "", "a=1&b": "a=1&b", "token=x&id=7": "token=***&id=7", "tok%65n=x": "tok%65n=***", "TOKEN=x": "TOKEN=***", "accessToken=x": "accessToken=***",
 		"otp=1&ticket=2&assertion=3": "otp=***&ticket=***&assertion=***", "key=1&sig=2&code=3": "key=***&sig=***&code=***", "%zz=1": "%zz=1",
-		"auth%5Btoken%5D=x": "auth%5Btoken%5D=***", "idempotency-key=1": "idempotency-key=1", "monkey=1": "monkey=1",
+		"X-Amz-Signature=1&X-Goog-Signature=2&Sig=3": "X-Amz-Signature=***&X-Goog-Signature=***&Sig=***", "hub.verify_token=1": "hub.verify_token=***",
+		"error_code=1&signature_version=2": "error_code=1&signature_version=2",
+		"auth%5Btoken%5D=x":                "auth%5Btoken%5D=***", "idempotency-key=1": "idempotency-key=1", "monkey=1": "monkey=1",
 	} {
 		require.Equal(t, want, redact.Query(query), query)
 	}
