@@ -121,7 +121,7 @@ e2e-poison: ## poison each kind of effect and each consumer among 1,000 healthy 
 
 .PHONY: e2e-faults
 e2e-faults: ## inject faults into both forms under load, and print a table of them; FAULTS=short takes three minutes, BROKER_AWAY=20m, root for disks
-	ORCH_TEST_FAULTS=$(or $(FAULTS),full) ORCH_TEST_BROKER_AWAY=$(BROKER_AWAY) go test -count=1 -v -timeout=60m -tags=e2e \
+	ORCH_TEST_FAULTS=$(or $(FAULTS),full) ORCH_TEST_BROKER_AWAY=$(BROKER_AWAY) go test -count=1 -v -timeout=60m -tags=e2e -parallel=4 \
 		-run='^Test(Faults|FaultsOfFiles|FaultsOfTenants|OutboxDrainsAfterAnOutageOfTheBroker)$$' $(TESTFLAGS) ./test/e2e
 
 .PHONY: e2e-drain

@@ -75,22 +75,24 @@ func requireFaultScale(t *testing.T) faultScale {
 }
 
 // TestFaults injects one fault after another while clients post webhooks and events, run flows, and race for the states of a
-// few runs. At the end every acknowledged request is present once, and set_state was linearizable. Steps of the clock come first, so
-// the other faults meet documents and messages of the future.
+// few runs. At the end every acknowledged request is present once, and set_state was linearizable. Most faults wait, so the servers of
+// each form and each list of faults run side by side.
 func TestFaults(t *testing.T) {
 	scale := requireFaultScale(t)
 	for _, form := range scale.forms {
-		t.Run(form.name, func(t *testing.T) {
-			t.Parallel()
-			disk := newFaultyDisk(t)
-			w := newWork(t, form.name, form.start(t, disk.dataDir()))
-			w.run(func() {
-				for _, f := range w.faults(scale, disk) {
-					t.Run(f.name, func(t *testing.T) { w.meet(t, f) })
-				}
+		for name, faults := range form.faults {
+			t.Run(form.name+", "+name, func(t *testing.T) {
+				t.Parallel()
+				disk := newFaultyDisk(t)
+				w := newWork(t, form.name, form.start(t, disk.dataDir()))
+				w.run(func() {
+					for _, f := range faults(w, scale, disk) {
+						t.Run(f.name, func(t *testing.T) { w.meet(t, f) })
+					}
+				})
+				w.check()
 			})
-			w.check()
-		})
+		}
 	}
 }
 
@@ -103,16 +105,20 @@ type faulty struct {
 	natsURL string
 }
 
-// faultyForm is a form of the product with proxies between its processes.
+// faultyForm is a form of the product with proxies between its processes, and the lists of faults that it meets.
 type faultyForm struct {
-	name  string
-	start func(t *testing.T, dataDir string) faulty
+	name   string
+	start  func(t *testing.T, dataDir string) faulty
+	faults faultLists
 }
+
+// faultLists are the lists of faults that a form meets, by name. Each has a server of its own.
+type faultLists map[string]func(w *work, scale faultScale, disk *faultyDisk) []fault
 
 var faultyForms = []faultyForm{
 	{"one process", func(t *testing.T, dataDir string) faulty {
 		return faulty{Orch: StartSingleAt(t, programs, dataDir, FreeAddress(t))}
-	}},
+	}, faultLists{"processes": (*work).faultsOfProcesses}},
 	{"three processes", func(t *testing.T, dataDir string) faulty {
 		infra := StartInfra(t, programs, dataDir)
 		store, broker := testkit.StartChaos(t, infra.MongoAddress), testkit.StartChaos(t, infra.NATSAddress)
@@ -122,7 +128,7 @@ var faultyForms = []faultyForm{
 			proxies: map[string]*testkit.Chaos{"store": store, "broker": broker},
 			natsURL: infra.NATSURL(),
 		}
-	}},
+	}, faultLists{"processes": (*work).faultsOfProcesses, "connections": (*work).faultsOfConnections}},
 }
 
 // fault is injected, and over when inject returns.
@@ -131,19 +137,23 @@ type fault struct {
 	inject func(t *testing.T)
 }
 
-// faults are all that are injected into a running server.
-func (w *work) faults(scale faultScale, disk *faultyDisk) []fault {
-	faults := w.clockFaults(scale)
-	faults = append(faults, w.processFaults(scale)...)
-	faults = append(faults, w.networkFaults(scale)...)
+// faultsOfProcesses concern clocks, processes and disks. Steps of the clock come first, so the other faults meet documents and messages of
+// the future.
+func (w *work) faultsOfProcesses(scale faultScale, disk *faultyDisk) []fault {
+	faults := append(w.clockFaults(scale.clockSteps), w.processFaults(scale)...)
 	faults = append(faults, w.deadLetterFaults()...)
 	return append(faults, w.diskFaults(scale, disk)...)
 }
 
+// faultsOfConnections concern store and broker. They meet documents and messages of the future too, by one step of each clock.
+func (w *work) faultsOfConnections(scale faultScale, _ *faultyDisk) []fault {
+	return append(w.clockFaults(scale.clockSteps[:1]), w.networkFaults(scale)...)
+}
+
 // clockFaults step the clock of each process and set it right again.
-func (w *work) clockFaults(scale faultScale) (faults []fault) {
+func (w *work) clockFaults(steps []time.Duration) (faults []fault) {
 	for _, p := range w.orch.Processes {
-		for _, step := range scale.clockSteps {
+		for _, step := range steps {
 			faults = append(faults, fault{fmt.Sprintf("clock %+.0f s, %s", step.Seconds(), p.Name()), func(t *testing.T) {
 				err := p.StepClock(step)
 				if errors.Is(err, errors.ErrUnsupported) {
