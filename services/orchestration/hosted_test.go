@@ -1,6 +1,7 @@
 package orchestration_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
@@ -65,6 +67,58 @@ func TestFirstKeyIsShownOnce(t *testing.T) {
 	scopes, ok = dir.AccountScopes(owner, account)
 	require.True(t, ok)
 	require.True(t, scopes.Has("manage_account"))
+}
+
+// After a restore of an older copy, the bucket knows actors and keys that the store does not have, and newer versions of others.
+func TestARestoredStoreDecidesOnTheDirectory(t *testing.T) {
+	t.Parallel()
+	d := newIdleDomain(t, slog.DiscardHandler)
+	kv, err := d.broker.KeyValue(t.Context(), directory.Bucket, broker.KVConfig{})
+	require.NoError(t, err)
+	put := func(kind directory.Kind, e *orchv1.DirectoryEntry) {
+		value, err := directory.Encode(e)
+		require.NoError(t, err)
+		_, err = kv.Put(t.Context(), directory.Key(kind, e.GetId()), value)
+		require.NoError(t, err)
+	}
+	var keys []string
+	added := func() []*orchv1.DirectoryKey {
+		key, digest := auth.NewKey("onb_")
+		keys = append(keys, key)
+		return []*orchv1.DirectoryKey{{Id: uuid.NewString(), Digest: digest}}
+	}
+	put(directory.Account, &orchv1.DirectoryEntry{Id: account, Revision: 1, Account: &orchv1.DirectoryAccount{Handle: "earlier"}})
+	kept := d.bot("kept")
+	value, err := kv.Get(t.Context(), directory.Key(directory.ServiceAccount, kept.GetId()))
+	require.NoError(t, err)
+	newer, err := directory.Decode(value)
+	require.NoError(t, err)
+	newer.Revision += 5
+	newer.Actor.Keys = append(newer.Actor.Keys, added()...)
+	put(directory.ServiceAccount, newer)
+	put(directory.ServiceAccount, &orchv1.DirectoryEntry{Id: uuid.NewString(), Revision: 1, Actor: &orchv1.DirectoryActor{
+		ActorId: uuid.NewString(), Name: "unknown", AccountId: new(account), AccountRoleId: new(access.AccountOwner), Keys: added(),
+	}})
+	put(directory.User, &orchv1.DirectoryEntry{Id: uuid.NewString(), Revision: 1, Actor: &orchv1.DirectoryActor{
+		ActorId: uuid.NewString(), Name: "administrator", Administrator: true, Keys: added(),
+	}})
+	_, err = kv.Put(t.Context(), directory.Complete, []byte("before the restore"))
+	require.NoError(t, err)
+	dir := d.directory()
+	valid := func(key string) bool {
+		require.True(t, dir.CatchUp(t.Context()))
+		_, err := dir.Identify(key)
+		return err == nil
+	}
+	for _, key := range keys {
+		require.True(t, valid(key))
+	}
+
+	d.start()
+	for _, key := range keys {
+		require.Eventually(t, func() bool { return !valid(key) }, time.Minute, time.Millisecond)
+	}
+	require.True(t, valid(kept.GetApiKey().GetKey()), "the store has it")
 }
 
 func TestRotationOverlaps(t *testing.T) {
