@@ -91,6 +91,8 @@ type InfraConfig struct {
 	DataDir     string
 	MongoListen string
 	NATSListen  string
+	// StoreCache is the memory for decompressed blocks of the store, in bytes; 0 means its default.
+	StoreCache int64
 	// Insecure allows addresses that other machines reach, and clients without the passwords.
 	Insecure bool
 }
@@ -100,6 +102,9 @@ var errInfraExposed = errors.New("whoever reaches it reads and writes all data; 
 
 // check refuses addresses beyond loopback.
 func (c InfraConfig) check() error {
+	if c.StoreCache < 0 {
+		return fmt.Errorf("--store-cache is %d, want a number of bytes", c.StoreCache)
+	}
 	if c.Insecure {
 		return nil
 	}
@@ -137,7 +142,8 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := openInfra(dir, embeddednats.Options{Listen: cfg.NATSListen, Token: access.required(access.token)}, embeddedmongo.Options{}, log)
+	parts, err := openInfra(dir, embeddednats.Options{Listen: cfg.NATSListen, Token: access.required(access.token)},
+		embeddedmongo.Options{CacheBytes: cfg.StoreCache}, log)
 	if err != nil {
 		return nil, err
 	}

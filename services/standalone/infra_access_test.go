@@ -37,6 +37,13 @@ func TestInfraRefusesOpenAddresses(t *testing.T) {
 	}
 }
 
+func TestInfraRefusesACacheBelowZero(t *testing.T) {
+	t.Parallel()
+	cfg := standalone.InfraConfig{DataDir: t.TempDir(), MongoListen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", StoreCache: -1}
+	_, err := standalone.NewInfra(cfg, quiet)
+	require.ErrorContains(t, err, "--store-cache is -1")
+}
+
 // storeError lists the databases of a store with a connection string.
 func storeError(t *testing.T, uri string) error {
 	t.Helper()

@@ -61,6 +61,7 @@ orch backup copies the data directory while the services run.`,
 	}
 	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "the data directory (default: below the user's home)")
 	cmd.Flags().StringVar(&cfg.MongoListen, "mongo-listen", config.Loopback(config.PortStore), "the store's address")
+	cmd.Flags().Int64Var(&cfg.StoreCache, "store-cache", 0, "the memory in bytes for decompressed blocks of the store; 0 means its default")
 	cmd.Flags().BoolVar(&cfg.Insecure, "insecure", false, "allow other machines to reach both, and clients without a password")
 	cmd.Flags().StringVar(&cfg.NATSListen, "nats-listen", config.Loopback(config.PortNATS), "the broker's address")
 	return cmd
