@@ -104,14 +104,19 @@ func (r *Remote) Call(ctx context.Context, method string, request proto.Message)
 		return nil, Reply{}, status.Error(codes.Unimplemented, err.Error())
 	}
 	response := mt.New().Interface()
-	var header metadata.MD
-	ctx, span := tracing.StartClient(ctx, tracing.MethodName(method))
-	err = r.conn.Invoke(tracing.Outgoing(ctx), method, request, response, grpc.Header(&header))
-	tracing.End(span, err)
+	header, err := r.invoke(ctx, method, request, response)
 	if err != nil {
 		return nil, replyOf(header), err
 	}
 	return response, replyOf(header), nil
+}
+
+func (r *Remote) invoke(ctx context.Context, method string, request proto.Message, response any, options ...grpc.CallOption) (metadata.MD, error) {
+	var header metadata.MD
+	ctx, span := tracing.StartClient(ctx, tracing.MethodName(method))
+	err := r.conn.Invoke(tracing.Outgoing(ctx), method, request, response, append(options, grpc.Header(&header))...)
+	tracing.End(span, err)
+	return header, err
 }
 
 func (r *Remote) response(method string) (protoreflect.MessageType, error) {

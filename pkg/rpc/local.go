@@ -12,8 +12,9 @@ import (
 
 // Local calls services of the same process. Register services before the first call.
 type Local struct {
+	jsonHandlers
+
 	methods map[string]localMethod
-	json    map[string]jsonHandler
 	around  chain
 }
 
@@ -24,7 +25,7 @@ type localMethod struct {
 
 // NewLocal returns a caller and registrar that runs every call through the interceptors, the first one outermost.
 func NewLocal(around ...grpc.UnaryServerInterceptor) *Local {
-	return &Local{methods: map[string]localMethod{}, json: map[string]jsonHandler{}, around: around}
+	return &Local{methods: map[string]localMethod{}, jsonHandlers: jsonHandlers{}, around: around}
 }
 
 // RegisterService implements grpc.ServiceRegistrar.
@@ -59,11 +60,12 @@ func (l *Local) Call(ctx context.Context, method string, request proto.Message) 
 	return response.(proto.Message), replyOf(stream.header), nil
 }
 
-// AppendJSON implements JSONCaller.
-func (l *Local) AppendJSON(ctx context.Context, method string, request proto.Message, dst []byte) ([]byte, Reply, bool, error) {
-	handle, ok := l.json[method]
+// CallJSON implements JSONCaller.
+func (l *Local) CallJSON(ctx context.Context, method string, request proto.Message, dst []byte) ([]byte, proto.Message, Reply, error) {
+	handle, ok := l.jsonHandlers[method]
 	if !ok {
-		return dst, Reply{}, false, nil
+		response, reply, err := l.Call(ctx, method, request)
+		return dst, response, reply, err
 	}
 	ctx, stream := incoming(ctx, method)
 	info := &grpc.UnaryServerInfo{Server: l.methods[method].server, FullMethod: method}
@@ -71,9 +73,9 @@ func (l *Local) AppendJSON(ctx context.Context, method string, request proto.Mes
 		return handle(ctx, request, dst)
 	})
 	if err != nil {
-		return dst, replyOf(stream.header), true, asStatus(err)
+		return dst, nil, replyOf(stream.header), asStatus(err)
 	}
-	return body.([]byte), replyOf(stream.header), true, nil
+	return body.([]byte), nil, replyOf(stream.header), nil
 }
 
 // incoming returns the context of a handler: metadata that the caller sends arrives, and headers that the handler sets are collected.
@@ -122,8 +124,6 @@ func (s *localStream) SendHeader(md metadata.MD) error { return s.SetHeader(md) 
 func (s *localStream) SetTrailer(metadata.MD) error { return nil }
 
 var (
-	_ grpc.ServiceRegistrar      = (*Local)(nil)
 	_ grpc.ServerTransportStream = (*localStream)(nil)
-	_ JSONCaller                 = (*Local)(nil)
 	_ Caller                     = (*Remote)(nil)
 )

@@ -1,11 +1,13 @@
 package rpc_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,19 +50,37 @@ func (f *flows) DeleteFlow(context.Context, *orchv1.DeleteFlowRequest) (*emptypb
 	panic("on purpose")
 }
 
+func (f *flows) ReadFlows(context.Context, *orchv1.ReadFlowsRequest) (*orchv1.FlowList, error) {
+	return &orchv1.FlowList{Flows: []*orchv1.Flow{{Name: "message"}}}, nil
+}
+
+// appendFlows is the JSON handler of ReadFlows. It fails for an offset below zero, and pads the list for one above zero.
+func (f *flows) appendFlows(ctx context.Context, r *orchv1.ReadFlowsRequest, dst []byte) ([]byte, error) {
+	offset := int(r.GetQuery().GetOffset())
+	if offset < 0 {
+		return append(dst, "half"...), rpc.Detail(http.StatusNotFound, "Flow not found")
+	}
+	return append(append(dst, `[{"name":"json"}]`...), bytes.Repeat([]byte(" "), offset)...), rpc.SetHeader(ctx, "X-Made-By", "test")
+}
+
+func (f *flows) register(r rpc.Registrar) {
+	orchv1.RegisterFlowServiceServer(r, f)
+	rpc.HandleJSON(r, orchv1.FlowService_ReadFlows_FullMethodName, f.appendFlows)
+}
+
 // both runs a test over gRPC and in process, which must not differ.
-func both(t *testing.T, test func(t *testing.T, caller rpc.Caller, server *flows)) {
+func both(t *testing.T, test func(t *testing.T, caller rpc.JSONCaller, server *flows)) {
 	quiet := rpc.Recover(slog.New(slog.DiscardHandler))
 	t.Run("local", func(t *testing.T) {
 		server := &flows{}
 		local := rpc.NewLocal(quiet)
-		orchv1.RegisterFlowServiceServer(local, server)
+		server.register(local)
 		test(t, local, server)
 	})
 	t.Run("remote", func(t *testing.T) {
 		server := &flows{}
 		s := rpc.NewServer(quiet)
-		orchv1.RegisterFlowServiceServer(s, server)
+		server.register(s)
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -76,7 +96,7 @@ func both(t *testing.T, test func(t *testing.T, caller rpc.Caller, server *flows
 }
 
 func TestCallCarriesMetadataStatusAndHeaders(t *testing.T) {
-	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+	both(t, func(t *testing.T, caller rpc.JSONCaller, _ *flows) {
 		ctx := request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace})
 		response, reply, err := caller.Call(ctx, orchv1.FlowService_CreateFlow_FullMethodName,
 			&orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl"}})
@@ -88,14 +108,14 @@ func TestCallCarriesMetadataStatusAndHeaders(t *testing.T) {
 }
 
 func TestCallWithoutWorkspace(t *testing.T) {
-	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+	both(t, func(t *testing.T, caller rpc.JSONCaller, _ *flows) {
 		_, _, err := caller.Call(t.Context(), orchv1.FlowService_CreateFlow_FullMethodName, &orchv1.CreateFlowRequest{})
 		require.Equal(t, int32(http.StatusUnauthorized), rpc.HTTPError(err).GetStatus())
 	})
 }
 
 func TestErrorCarriesTheHTTPAnswer(t *testing.T) {
-	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+	both(t, func(t *testing.T, caller rpc.JSONCaller, _ *flows) {
 		_, _, err := caller.Call(t.Context(), orchv1.FlowService_ReadFlow_FullMethodName, &orchv1.ReadFlowRequest{})
 		require.Equal(t, codes.NotFound, status.Code(err))
 		require.Equal(t, int32(404), rpc.HTTPError(err).GetStatus())
@@ -104,15 +124,66 @@ func TestErrorCarriesTheHTTPAnswer(t *testing.T) {
 }
 
 func TestPanicIsAnInternalError(t *testing.T) {
-	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+	both(t, func(t *testing.T, caller rpc.JSONCaller, _ *flows) {
 		_, _, err := caller.Call(t.Context(), orchv1.FlowService_DeleteFlow_FullMethodName, &orchv1.DeleteFlowRequest{})
 		require.Equal(t, int32(500), rpc.HTTPError(err).GetStatus())
 		require.Equal(t, "Internal Server Error", rpc.HTTPError(err).GetExceptionMessage())
 	})
 }
 
+func TestCallJSON(t *testing.T) {
+	const method = orchv1.FlowService_ReadFlows_FullMethodName
+	offset := func(n int64) *orchv1.ReadFlowsRequest {
+		return &orchv1.ReadFlowsRequest{Query: &orchv1.FlowQuery{Offset: n}}
+	}
+	both(t, func(t *testing.T, caller rpc.JSONCaller, _ *flows) {
+		for range 3 { // Reused memory shows nothing of the response before.
+			body, response, reply, err := caller.CallJSON(t.Context(), method, offset(1000), []byte("before"))
+			require.NoError(t, err)
+			require.Nil(t, response)
+			require.Equal(t, `before[{"name":"json"}]`, strings.TrimSpace(string(body)))
+			require.Equal(t, rpc.Reply{Header: map[string]string{"x-made-by": "test"}}, reply)
+			body, _, _, err = caller.CallJSON(t.Context(), method, offset(0), nil)
+			require.NoError(t, err)
+			require.Equal(t, `[{"name":"json"}]`, string(body))
+		}
+
+		body, response, _, err := caller.CallJSON(t.Context(), method, offset(-1), []byte("before"))
+		require.Equal(t, "Flow not found", rpc.HTTPError(err).GetDetail())
+		require.Nil(t, response)
+		require.Equal(t, "before", string(body))
+
+		response, _, err = caller.Call(t.Context(), method, offset(0))
+		require.NoError(t, err)
+		require.Equal(t, "message", response.(*orchv1.FlowList).GetFlows()[0].GetName(), "a caller that asks for a message")
+
+		ctx := request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace})
+		body, response, reply, err := caller.CallJSON(ctx, orchv1.FlowService_CreateFlow_FullMethodName,
+			&orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl"}}, []byte("before"))
+		require.NoError(t, err)
+		require.Equal(t, "etl", response.(*orchv1.Flow).GetName(), "a method without a JSON handler")
+		require.Equal(t, http.StatusCreated, reply.Status)
+		require.Equal(t, "before", string(body))
+
+		_, _, _, err = caller.CallJSON(t.Context(), "/orch.v1.FlowService/Nope", offset(0), nil)
+		require.Equal(t, codes.Unimplemented, status.Code(err))
+	})
+}
+
+func TestJSONBeyondTheBoundOfAMessageIsAMessage(t *testing.T) {
+	both(t, func(t *testing.T, caller rpc.JSONCaller, _ *flows) {
+		if _, local := caller.(*rpc.Local); local {
+			t.Skip("calls within a process have no such bound")
+		}
+		_, response, _, err := caller.CallJSON(t.Context(), orchv1.FlowService_ReadFlows_FullMethodName,
+			&orchv1.ReadFlowsRequest{Query: &orchv1.FlowQuery{Offset: 64 << 20}}, nil)
+		require.NoError(t, err)
+		require.Equal(t, "message", response.(*orchv1.FlowList).GetFlows()[0].GetName())
+	})
+}
+
 func TestUnknownMethod(t *testing.T) {
-	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+	both(t, func(t *testing.T, caller rpc.JSONCaller, _ *flows) {
 		for _, method := range []string{"/orch.v1.FlowService/Nope", "/nope.Nope/Nope", "nonsense"} {
 			_, _, err := caller.Call(t.Context(), method, &orchv1.ReadFlowRequest{})
 			require.Equal(t, codes.Unimplemented, status.Code(err), method)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -25,6 +26,8 @@ const maxMessage = 64 << 20
 
 // Server serves services over gRPC, with the standard health service.
 type Server struct {
+	jsonHandlers
+
 	grpc   *grpc.Server
 	health *health.Server
 }
@@ -36,10 +39,13 @@ func NewServer(around ...grpc.UnaryServerInterceptor) *Server {
 
 // NewSecureServer is NewServer with the credentials of its connections.
 func NewSecureServer(secure credentials.TransportCredentials, around ...grpc.UnaryServerInterceptor) *Server {
+	encoders := jsonHandlers{}
 	s := &Server{
+		jsonHandlers: encoders,
 		grpc: grpc.NewServer(
 			grpc.Creds(secure),
-			grpc.ChainUnaryInterceptor(around...),
+			grpc.ForceServerCodecV2(messages),
+			grpc.ChainUnaryInterceptor(append(slices.Clip(around), encoders.intercept)...),
 			grpc.MaxRecvMsgSize(maxMessage),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		),

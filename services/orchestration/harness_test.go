@@ -87,7 +87,6 @@ func newIdleDomain(t *testing.T, handler slog.Handler, opts ...option) *domain {
 
 	local := rpc.NewLocal(service.Interceptors()...)
 	service.Register(local)
-	service.RegisterJSON(local)
 	d := &domain{Local: local, t: t, broker: conn, nats: nats, store: database, service: service, keys: ring, monitor: monitor}
 	database.Connect() // Its client ends after the check.
 	t.Cleanup(d.checkStoredJSON)

@@ -404,15 +404,8 @@ var collections = []query.Collection{
 	query.Backfill,
 }
 
-// RegisterJSON adds the methods that append the JSON of their responses, for a gateway of the same process.
-func (o *Orchestration) RegisterJSON(l *rpc.Local) {
-	o.runs.RegisterJSON(l)
-	o.tasks.RegisterJSON(l)
-	o.logs.RegisterJSON(l)
-}
-
 // Register adds the services to a server, in this process or over gRPC.
-func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
+func (o *Orchestration) Register(r rpc.Registrar) {
 	orchv1.RegisterFlowServiceServer(r, o.flows)
 	orchv1.RegisterFlowRunServiceServer(r, o.runs)
 	orchv1.RegisterFlowRunStateServiceServer(r, o.runs)
@@ -454,6 +447,9 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterRetentionServiceServer(r, o.retention)
 	orchv1.RegisterRunTimeoutServiceServer(r, o.runTimeouts)
 	o.hosted.register(r)
+	o.runs.RegisterJSON(r)
+	o.tasks.RegisterJSON(r)
+	o.logs.RegisterJSON(r)
 }
 
 // Interceptors are what the calls of the gateway pass through, the first one outermost.

@@ -43,15 +43,15 @@ func TestJSONOfTaskRunsAndLogs(t *testing.T) {
 			want, err = restjson.AppendField(nil, message.ProtoReflect(), fields.Get(0))
 		}
 		require.NoError(t, err)
-		body, _, ok, err := d.AppendJSON(in(t, request.DefaultWorkspace), method, r, []byte("before"))
+		body, response, _, err := d.CallJSON(in(t, request.DefaultWorkspace), method, r, []byte("before"))
 		require.NoError(t, err)
-		require.True(t, ok, method)
+		require.Nil(t, response, method)
 		require.Equal(t, "before"+string(want), string(body), method)
 	}
 
 	for _, r := range []*orchv1.ReadTaskRunRequest{{Id: uuid.NewString()}, {Id: "no id"}} {
-		body, _, ok, err := d.AppendJSON(in(t, request.DefaultWorkspace), orchv1.TaskRunService_ReadTaskRun_FullMethodName, r, nil)
-		require.True(t, ok)
+		body, response, _, err := d.CallJSON(in(t, request.DefaultWorkspace), orchv1.TaskRunService_ReadTaskRun_FullMethodName, r, nil)
+		require.Nil(t, response)
 		require.Equal(t, int32(404), rpc.HTTPError(err).GetStatus())
 		require.Empty(t, body)
 	}

@@ -108,7 +108,6 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	}
 	calls := rpc.NewLocal(domain.Interceptors()...)
 	domain.Register(calls)
-	domain.RegisterJSON(calls)
 
 	if cfg.InternalListen != "none" {
 		if s.internal, err = telemetry.NewInternal(cfg.InternalListen, registry, s.group.Health(), cfg.Gateway.Internal.Options()...); err != nil {

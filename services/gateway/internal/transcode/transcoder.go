@@ -155,11 +155,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		}
 	}()
 	omit := op.omission(r)
-	out, reply, encoded, err := t.appendJSON(ctx, op, message.Interface(), omit, (*answer)[:0])
-	var response proto.Message
-	if !encoded {
-		response, reply, err = t.opts.Caller(op.RPC).Call(ctx, op.RPC, message.Interface())
-	}
+	out, response, reply, err := t.call(ctx, op, message.Interface(), omit, (*answer)[:0])
 	for name, value := range reply.Header {
 		w.Header().Set(name, value)
 	}
@@ -173,8 +169,8 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		t.opts.Log.WarnContext(ctx, "a handler set a status that its method does not declare", "method", op.RPC, "status", reply.Status)
 	}
 	contentType := jsonType
-	if !encoded {
-		out, contentType, err = op.appendAnswer((*answer)[:0], status, response, omit)
+	if response != nil {
+		out, contentType, err = op.appendAnswer(out, status, response, omit)
 	}
 	if err != nil {
 		t.fail(ctx, w, op, nil, err)
@@ -191,15 +187,17 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 }
 
-// appendJSON appends the JSON of a response whose handler is in the same process and encodes it. Such handlers encode every field.
-func (t *Transcoder) appendJSON(
+// call invokes the method of an operation. A callee that encodes the response appends it to dst, and there is no message. Such handlers
+// encode every field, so a call whose response omits some asks for the message.
+func (t *Transcoder) call(
 	ctx context.Context, op *Operation, message proto.Message, omit restjson.Omission, dst []byte,
-) (body []byte, reply rpc.Reply, ok bool, err error) {
-	caller, local := t.opts.Caller(op.RPC).(rpc.JSONCaller)
-	if !local || len(omit) > 0 {
-		return dst, rpc.Reply{}, false, nil
+) (body []byte, response proto.Message, reply rpc.Reply, err error) {
+	caller := t.opts.Caller(op.RPC)
+	if encoding, ok := caller.(rpc.JSONCaller); ok && len(omit) == 0 {
+		return encoding.CallJSON(ctx, op.RPC, message, dst)
 	}
-	return caller.AppendJSON(ctx, op.RPC, message, dst)
+	response, reply, err = caller.Call(ctx, op.RPC, message)
+	return dst, response, reply, err
 }
 
 // receive reads the body of a request. A large one waits for others of its workspace, and then for a processor. The caller calls end

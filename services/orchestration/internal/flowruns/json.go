@@ -13,11 +13,11 @@ import (
 )
 
 // RegisterJSON registers the methods that append the JSON of their responses from stored documents.
-func (s *Service) RegisterJSON(l *rpc.Local) {
-	rpc.HandleJSON(l, orchv1.FlowRunService_ReadFlowRun_FullMethodName, s.appendFlowRun)
-	rpc.HandleJSON(l, orchv1.FlowRunService_ListFlowRuns_FullMethodName, s.appendAllFlowRuns)
-	rpc.HandleJSON(l, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, s.appendFlowRuns)
-	rpc.HandleJSON(l, orchv1.FlowRunService_PaginateFlowRuns_FullMethodName, s.appendFlowRunPage)
+func (s *Service) RegisterJSON(r rpc.JSONRegistrar) {
+	rpc.HandleJSON(r, orchv1.FlowRunService_ReadFlowRun_FullMethodName, s.appendFlowRun)
+	rpc.HandleJSON(r, orchv1.FlowRunService_ListFlowRuns_FullMethodName, s.appendAllFlowRuns)
+	rpc.HandleJSON(r, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, s.appendFlowRuns)
+	rpc.HandleJSON(r, orchv1.FlowRunService_PaginateFlowRuns_FullMethodName, s.appendFlowRunPage)
 }
 
 // appendFlowRun is ReadFlowRun as JSON.

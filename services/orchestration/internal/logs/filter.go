@@ -17,8 +17,8 @@ func (s *Service) ReadLogs(ctx context.Context, r *orchv1.ReadLogsRequest) (*orc
 }
 
 // RegisterJSON registers the methods that append the JSON of their responses from stored documents.
-func (s *Service) RegisterJSON(l *rpc.Local) {
-	rpc.HandleJSON(l, orchv1.LogService_ReadLogs_FullMethodName, s.appendLogs)
+func (s *Service) RegisterJSON(r rpc.JSONRegistrar) {
+	rpc.HandleJSON(r, orchv1.LogService_ReadLogs_FullMethodName, s.appendLogs)
 }
 
 // appendLogs is ReadLogs as JSON.

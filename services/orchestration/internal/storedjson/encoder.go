@@ -1,4 +1,4 @@
-// Package storedjson encodes responses from stored documents, for the JSON handlers of a process ([rpc.HandleJSON]).
+// Package storedjson encodes responses from stored documents, for JSON handlers ([rpc.HandleJSON]).
 //
 //	document ──▶ protobson.JSONEncoder ───────────────────▶ JSON
 //	                └── unusual data ──▶ message ──▶ restjson ──▶ the same JSON, or an error

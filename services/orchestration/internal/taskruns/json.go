@@ -14,10 +14,10 @@ import (
 )
 
 // RegisterJSON registers the methods that append the JSON of their responses from stored documents.
-func (s *Service) RegisterJSON(l *rpc.Local) {
-	rpc.HandleJSON(l, orchv1.TaskRunService_ReadTaskRun_FullMethodName, s.appendTaskRun)
-	rpc.HandleJSON(l, orchv1.TaskRunService_ListTaskRuns_FullMethodName, s.appendAllTaskRuns)
-	rpc.HandleJSON(l, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, s.appendTaskRuns)
+func (s *Service) RegisterJSON(r rpc.JSONRegistrar) {
+	rpc.HandleJSON(r, orchv1.TaskRunService_ReadTaskRun_FullMethodName, s.appendTaskRun)
+	rpc.HandleJSON(r, orchv1.TaskRunService_ListTaskRuns_FullMethodName, s.appendAllTaskRuns)
+	rpc.HandleJSON(r, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, s.appendTaskRuns)
 }
 
 // appendTaskRun is ReadTaskRun as JSON.
