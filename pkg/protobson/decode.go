@@ -6,6 +6,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
 )
 
 // elements iterates over a document or an array. Keys alias the data.
@@ -205,13 +207,13 @@ func (f *field) readMapping(v bsoncore.Value, m protoreflect.Map, depth int) err
 // keyOf parses the key of a map from its text in a document.
 func (c *codec) keyOf(s string) (protoreflect.MapKey, error) {
 	switch c.kind {
-	case kindString:
+	case restjson.KindString:
 		v, err := c.stringValue(s)
 		if err != nil {
 			return protoreflect.MapKey{}, err
 		}
 		return v.MapKey(), nil
-	case kindBool:
+	case restjson.KindBool:
 		if s == "true" || s == "false" {
 			return protoreflect.ValueOfBool(s == "true").MapKey(), nil
 		}

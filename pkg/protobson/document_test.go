@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -303,7 +304,7 @@ func TestReadIsLenientWhereDataCannotBeWrong(t *testing.T) {
 
 func TestDuration(t *testing.T) {
 	t.Parallel()
-	c := codec{kind: kindDuration}
+	c := codec{kind: restjson.KindDuration}
 	for _, us := range []int64{0, 1, -1, 1_500_000, -1_500_000, maxDuration * microsPerSec} {
 		d := &durationpb.Duration{}
 		require.NoError(t, c.setMicros(d.ProtoReflect(), us))

@@ -19,17 +19,17 @@ func (f *field) present(m protoreflect.Message) bool {
 			return false
 		}
 		// Empty bytes are not JSON; but a union must keep which member is set.
-		return f.item.kind != kindText || f.union != nil || len(m.Get(f.fd).Bytes()) > 0
+		return !f.item.isText() || f.union != nil || len(m.Get(f.fd).Bytes()) > 0
 	}
 	if f.container != single {
 		return m.Has(f.fd)
 	}
 	switch f.item.kind {
-	case kindUUID:
+	case restjson.KindUUID:
 		return m.Get(f.fd).String() != ""
-	case kindText:
+	case restjson.KindJSON, restjson.KindObject:
 		return len(m.Get(f.fd).Bytes()) > 0
-	case kindEnum:
+	case restjson.KindEnum:
 		n := m.Get(f.fd).Enum()
 		if n != 0 {
 			return true

@@ -117,11 +117,11 @@ func generateValue(
 		c := codec{}
 		switch fd.Message().FullName() {
 		case "google.protobuf.Timestamp":
-			c.kind = kindTimestamp
+			c.kind = restjson.KindTimestamp
 			us := rapid.Int64Range(minTimestamp*microsPerSec, maxTimestamp*microsPerSec).Draw(t, "us")
 			must(c.setMicros(m, us))
 		case "google.protobuf.Duration":
-			c.kind = kindDuration
+			c.kind = restjson.KindDuration
 			must(c.setMicros(m, rapid.Int64Range(-maxDuration*microsPerSec, maxDuration*microsPerSec).Draw(t, "us")))
 		default:
 			generateInto(t, m, depth-1)

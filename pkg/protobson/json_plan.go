@@ -45,7 +45,6 @@ type jsonField struct {
 	sub         *jsonPlan // Of messages.
 	words       map[string]string
 	absent      string // JSON of the absent field; "" if it has none.
-	object      bool   // Free JSON that is an object.
 	inner       bool   // In REST.
 }
 
@@ -154,7 +153,6 @@ func (p *jsonPlan) field(fd protoreflect.FieldDescriptor) *jsonField {
 			}
 		}
 	}
-	f.object = jsonObjectFormat(fd)
 	f.absent = absentJSON(fd, f)
 	return f
 }
@@ -198,8 +196,8 @@ func (p *jsonPlan) check(outermost bool, seen map[*jsonPlan]bool) error {
 			}
 			continue
 		}
-		if f.stored.container == mapping && f.stored.mapKey.kind != kindString || f.stored.item.boxed ||
-			f.stored.item.kind == kindBinary || f.stored.item.kind == kindMessage && f.sub == nil {
+		if f.stored.container == mapping && f.stored.mapKey.kind != restjson.KindString || f.stored.item.boxed ||
+			f.stored.item.kind == restjson.KindBinary || f.stored.item.kind == restjson.KindMessage && f.sub == nil {
 			return p.unsupported("field " + f.name)
 		}
 		if f.sub != nil {

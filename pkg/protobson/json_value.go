@@ -11,15 +11,10 @@ import (
 
 	"github.com/orch-project/orch/pkg/jsontoken"
 	"github.com/orch-project/orch/pkg/restjson"
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // maxJSONDepth bounds messages that contain themselves; deeper ones are left to reflection.
 const maxJSONDepth = 50
-
-func jsonObjectFormat(fd protoreflect.FieldDescriptor) bool {
-	return restjson.Options(fd).GetFormat() == orchv1.Format_FORMAT_JSON_OBJECT
-}
 
 // absentJSON is the JSON of an absent field; "" if it is never absent, or if the empty message decides.
 func absentJSON(fd protoreflect.FieldDescriptor, f *jsonField) string {
@@ -34,19 +29,18 @@ func absentJSON(fd protoreflect.FieldDescriptor, f *jsonField) string {
 		return "" // The empty form, see field.
 	}
 	switch codecOf(fd, restjson.Options(fd)).kind {
-	case kindBool:
+	case restjson.KindBool:
 		return "false"
-	case kindInt32, kindInt64, kindUint32, kindUint64:
+	case restjson.KindInt32, restjson.KindInt64, restjson.KindUint32, restjson.KindUint64:
 		return "0"
-	case kindFloat, kindDouble:
+	case restjson.KindFloat, restjson.KindDouble:
 		return "0.0"
-	case kindString:
+	case restjson.KindString:
 		return `""`
-	case kindText:
-		if f.object {
-			return "{}"
-		}
+	case restjson.KindJSON:
 		return "null"
+	case restjson.KindObject:
+		return "{}"
 	}
 	return ""
 }
@@ -166,58 +160,58 @@ func (w *jsonWriter) entry(dst []byte, f *jsonField, key, last []byte, first boo
 func (w *jsonWriter) value(dst []byte, f *jsonField, v bsoncore.Value, depth int) (_ []byte, ok bool) {
 	c := &f.stored.item
 	switch c.kind {
-	case kindBool:
+	case restjson.KindBool:
 		b, ok := v.BooleanOK()
 		return strconv.AppendBool(dst, b), ok
-	case kindInt32, kindInt64, kindUint32, kindUint64:
+	case restjson.KindInt32, restjson.KindInt64, restjson.KindUint32, restjson.KindUint64:
 		n, ok := integer(v)
 		if !ok {
 			return dst, false
 		}
 		_, err := c.integerValue(n)
 		return strconv.AppendInt(dst, n, 10), err == nil
-	case kindDouble:
+	case restjson.KindDouble:
 		d, ok := v.DoubleOK()
 		return restjson.AppendFloat(dst, d), ok
-	case kindString:
+	case restjson.KindString:
 		s, ok := text(v)
 		if !ok {
 			return dst, false
 		}
 		return jsontoken.AppendText(dst, s), true
-	case kindText:
+	case restjson.KindJSON, restjson.KindObject:
 		s, ok := text(v)
 		switch {
 		case len(s) > 0:
 			return append(dst, s...), ok
-		case f.object:
+		case c.kind == restjson.KindObject:
 			return append(dst, "{}"...), ok
 		}
 		return append(dst, "null"...), ok
-	case kindEnum:
+	case restjson.KindEnum:
 		s, ok := text(v)
 		if !ok {
 			return dst, false
 		}
 		name, ok := f.words[string(s)]
 		return append(dst, name...), ok
-	case kindUUID:
+	case restjson.KindUUID:
 		if v.Type != bsoncore.TypeBinary || len(v.Data) != 21 || v.Data[4] != uuidSubtype {
 			return dst, false
 		}
 		dst = appendUUID(append(dst, '"'), v.Data[5:])
 		return append(dst, '"'), true
-	case kindTimestamp, kindDuration:
+	case restjson.KindTimestamp, restjson.KindDuration:
 		us, ok := integer(v)
 		seconds, nanos, fits := c.split(us)
 		if !ok || !fits {
 			return dst, false
 		}
-		if c.kind == kindDuration {
+		if c.kind == restjson.KindDuration {
 			return restjson.AppendDuration(dst, seconds, nanos)
 		}
 		return restjson.AppendTimestamp(dst, seconds, nanos)
-	case kindMessage:
+	case restjson.KindMessage:
 		return w.message(dst, f.sub, v, depth)
 	}
 	return dst, false

@@ -1,7 +1,6 @@
 package protobson
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -15,34 +14,13 @@ import (
 // maxDepth is the maximum nesting of documents and arrays, the limit of MongoDB.
 const maxDepth = 100
 
-// kind is the stored form of one value.
-type kind uint8
-
-const (
-	kindBool kind = iota
-	kindInt32
-	kindInt64
-	kindUint32
-	kindUint64
-	kindFloat
-	kindDouble
-	kindString
-	kindUUID
-	kindText   // bytes that hold JSON, stored as a string
-	kindBinary // other bytes
-	kindEnum
-	kindTimestamp // This kind and those after it are proto messages.
-	kindDuration
-	kindMessage
-)
-
-// scalarTypes are the BSON types of the kinds, except kindMessage's, which its plan knows.
+// scalarTypes are the BSON types of the kinds, except restjson.KindMessage's, which its plan knows.
 var scalarTypes = [...]bsoncore.Type{
-	kindBool: bsoncore.TypeBoolean, kindInt32: bsoncore.TypeInt64, kindInt64: bsoncore.TypeInt64,
-	kindUint32: bsoncore.TypeInt64, kindUint64: bsoncore.TypeInt64, kindFloat: bsoncore.TypeDouble,
-	kindDouble: bsoncore.TypeDouble, kindString: bsoncore.TypeString, kindUUID: bsoncore.TypeBinary,
-	kindText: bsoncore.TypeString, kindBinary: bsoncore.TypeBinary, kindEnum: bsoncore.TypeString,
-	kindTimestamp: bsoncore.TypeInt64, kindDuration: bsoncore.TypeInt64,
+	restjson.KindBool: bsoncore.TypeBoolean, restjson.KindInt32: bsoncore.TypeInt64, restjson.KindInt64: bsoncore.TypeInt64,
+	restjson.KindUint32: bsoncore.TypeInt64, restjson.KindUint64: bsoncore.TypeInt64, restjson.KindFloat: bsoncore.TypeDouble,
+	restjson.KindDouble: bsoncore.TypeDouble, restjson.KindString: bsoncore.TypeString, restjson.KindUUID: bsoncore.TypeBinary,
+	restjson.KindJSON: bsoncore.TypeString, restjson.KindObject: bsoncore.TypeString, restjson.KindBinary: bsoncore.TypeBinary, restjson.KindEnum: bsoncore.TypeString,
+	restjson.KindTimestamp: bsoncore.TypeInt64, restjson.KindDuration: bsoncore.TypeInt64,
 }
 
 // form is the way in which a message is stored.
@@ -90,9 +68,9 @@ type field struct {
 
 // codec is the stored form of one value of a field.
 type codec struct {
-	kind kind
+	kind restjson.Kind
 	enum protoreflect.EnumDescriptor
-	msg  *plan // Of kindMessage.
+	msg  *plan // Of restjson.KindMessage.
 	// boxed: an inline message stored as {name: value}, because its value is an array inside an array.
 	boxed bool
 	// plain: the protobuf varint is the value itself, neither zigzag nor fixed-length.
@@ -106,14 +84,18 @@ var Envelope = []string{"_id", "ws", "rev", "tok", "outbox", "expire_at", "delet
 var plans sync.Map // protoreflect.MessageDescriptor → *plan
 
 func planOf(md protoreflect.MessageDescriptor) *plan {
+	p := lazyPlan(md)
+	p.ready.Do(p.fill)
+	return p
+}
+
+// lazyPlan returns a plan that may not be filled yet, because messages may contain themselves.
+func lazyPlan(md protoreflect.MessageDescriptor) *plan {
 	v, ok := plans.Load(md)
 	if !ok {
 		v, _ = plans.LoadOrStore(md, &plan{md: md})
 	}
-	p := v.(*plan)
-	// The fields are filled on first use, not on creation, because messages may contain themselves.
-	p.ready.Do(p.fill)
-	return p
+	return v.(*plan)
 }
 
 func (p *plan) fill() {
@@ -147,7 +129,7 @@ func (p *plan) fill() {
 		case fd.IsList():
 			f.container = list
 			f.item = codecOf(fd, opts)
-			f.item.boxed = f.item.kind == kindMessage && inlineArray(fd.Message())
+			f.item.boxed = f.item.kind == restjson.KindMessage && inlineArray(fd.Message())
 		default:
 			f.item = codecOf(fd, opts)
 		}
@@ -166,53 +148,16 @@ func (p *plan) fill() {
 	}
 }
 
-func codecOf(fd protoreflect.FieldDescriptor, opts *orchv1.RestField) codec {
+func codecOf(fd protoreflect.FieldDescriptor, options *orchv1.RestField) codec {
+	c := codec{kind: restjson.KindOf(fd, options), enum: fd.Enum()}
 	switch fd.Kind() {
-	case protoreflect.BoolKind:
-		return codec{kind: kindBool, plain: true}
-	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
-		return codec{kind: kindInt32, plain: fd.Kind() == protoreflect.Int32Kind}
-	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
-		return codec{kind: kindInt64, plain: fd.Kind() == protoreflect.Int64Kind}
-	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		return codec{kind: kindUint32, plain: fd.Kind() == protoreflect.Uint32Kind}
-	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return codec{kind: kindUint64, plain: fd.Kind() == protoreflect.Uint64Kind}
-	case protoreflect.FloatKind:
-		return codec{kind: kindFloat}
-	case protoreflect.DoubleKind:
-		return codec{kind: kindDouble}
-	case protoreflect.StringKind:
-		if opts.GetFormat() == orchv1.Format_FORMAT_UUID {
-			return codec{kind: kindUUID}
-		}
-		return codec{kind: kindString}
-	case protoreflect.BytesKind:
-		switch opts.GetFormat() {
-		case orchv1.Format_FORMAT_JSON, orchv1.Format_FORMAT_JSON_OBJECT:
-			return codec{kind: kindText}
-		}
-		// A map with (rest).extra collects the keys that a message does not name; its values are JSON.
-		if opts.GetExtra() {
-			return codec{kind: kindText}
-		}
-		return codec{kind: kindBinary}
-	case protoreflect.EnumKind:
-		return codec{kind: kindEnum, enum: fd.Enum()}
-	case protoreflect.MessageKind, protoreflect.GroupKind:
-		switch fd.Message().FullName() {
-		case "google.protobuf.Timestamp":
-			return codec{kind: kindTimestamp}
-		case "google.protobuf.Duration":
-			return codec{kind: kindDuration}
-		}
-		v, ok := plans.Load(fd.Message())
-		if !ok {
-			v, _ = plans.LoadOrStore(fd.Message(), &plan{md: fd.Message()})
-		}
-		return codec{kind: kindMessage, msg: v.(*plan)}
+	case protoreflect.BoolKind, protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint32Kind, protoreflect.Uint64Kind:
+		c.plain = true
 	}
-	panic(fmt.Sprintf("protobson: field %s has a kind unknown to proto3: %v", fd.FullName(), fd.Kind()))
+	if c.kind == restjson.KindMessage {
+		c.msg = lazyPlan(fd.Message())
+	}
+	return c
 }
 
 // inlineArray reports whether a message is inline and its value an array.
@@ -240,7 +185,7 @@ func (c *codec) use() *plan {
 
 // bsonType is the BSON type of one value.
 func (c *codec) bsonType() bsoncore.Type {
-	if c.kind != kindMessage {
+	if c.kind != restjson.KindMessage {
 		return scalarTypes[c.kind]
 	}
 	p := c.use()
@@ -276,7 +221,7 @@ func (f *field) typeOf(v protoreflect.Value) bsoncore.Type {
 
 // typeOf is the bsonType of a value v, as in field.typeOf.
 func (c *codec) typeOf(v protoreflect.Value) bsoncore.Type {
-	if c.kind == kindMessage && !c.boxed {
+	if c.kind == restjson.KindMessage && !c.boxed {
 		if p := c.use(); p.form == formInline {
 			inner := p.fields[0]
 			if inner.unset(v.Message()) {

@@ -28,46 +28,46 @@ const (
 // append appends one value, without type and key.
 func (c *codec) append(dst []byte, v protoreflect.Value, depth int) ([]byte, error) {
 	switch c.kind {
-	case kindBool:
+	case restjson.KindBool:
 		return bsoncore.AppendBoolean(dst, v.Bool()), nil
-	case kindInt32, kindInt64:
+	case restjson.KindInt32, restjson.KindInt64:
 		return bsoncore.AppendInt64(dst, v.Int()), nil
-	case kindUint32, kindUint64:
+	case restjson.KindUint32, restjson.KindUint64:
 		u := v.Uint()
 		if u > math.MaxInt64 {
 			return nil, fmt.Errorf("%w: %d does not fit in a signed 64-bit integer", ErrValue, u)
 		}
 		return bsoncore.AppendInt64(dst, int64(u)), nil
-	case kindFloat, kindDouble:
+	case restjson.KindFloat, restjson.KindDouble:
 		return bsoncore.AppendDouble(dst, v.Float()), nil
-	case kindString:
+	case restjson.KindString:
 		s := v.String()
 		if err := checkText(s); err != nil {
 			return nil, err
 		}
 		return bsoncore.AppendString(dst, s), nil
-	case kindText:
+	case restjson.KindJSON, restjson.KindObject:
 		b := v.Bytes()
 		if !utf8.Valid(b) {
 			return nil, fmt.Errorf("%w: not UTF-8", ErrValue)
 		}
 		dst = bsoncore.AppendInt32(dst, int32(len(b)+1)) // A message of 2 GiB cannot exist.
 		return append(append(dst, b...), 0), nil
-	case kindBinary:
+	case restjson.KindBinary:
 		return bsoncore.AppendBinary(dst, 0, v.Bytes()), nil
-	case kindUUID:
+	case restjson.KindUUID:
 		u, ok := parseUUID(v.String())
 		if !ok {
 			return nil, fmt.Errorf("%w: %q is not a UUID", ErrValue, v.String())
 		}
 		return bsoncore.AppendBinary(dst, uuidSubtype, u[:]), nil
-	case kindEnum:
+	case restjson.KindEnum:
 		name, ok := restjson.EnumWord(c.enum, v.Enum())
 		if !ok {
 			return nil, fmt.Errorf("%w: %d is not a value of %s", ErrValue, v.Enum(), c.enum.Name())
 		}
 		return bsoncore.AppendString(dst, name), nil
-	case kindTimestamp, kindDuration:
+	case restjson.KindTimestamp, restjson.KindDuration:
 		us, err := c.micros(v.Message())
 		if err != nil {
 			return nil, err
@@ -90,11 +90,11 @@ func (c *codec) micros(m protoreflect.Message) (int64, error) {
 	seconds := m.Get(fds.ByNumber(secondsNumber)).Int()
 	nanos := m.Get(fds.ByNumber(nanosNumber)).Int()
 	low, high := int64(minTimestamp), int64(maxTimestamp)
-	if c.kind == kindDuration {
+	if c.kind == restjson.KindDuration {
 		low, high = -maxDuration, maxDuration
 	}
 	if seconds < low || seconds > high || nanos <= -nanosPerSecond || nanos >= nanosPerSecond ||
-		(c.kind == kindTimestamp && nanos < 0) {
+		(c.kind == restjson.KindTimestamp && nanos < 0) {
 		return 0, fmt.Errorf("%w: %d seconds and %d nanoseconds are out of range", ErrValue, seconds, nanos)
 	}
 	return seconds*microsPerSec + nanos/nanosPerMicro, nil
@@ -117,7 +117,7 @@ func (c *codec) setMicros(m protoreflect.Message, us int64) error {
 func (c *codec) split(us int64) (seconds int64, nanos int32, ok bool) {
 	seconds, rest := us/microsPerSec, us%microsPerSec
 	low, high := int64(minTimestamp), int64(maxTimestamp)
-	if c.kind == kindDuration {
+	if c.kind == restjson.KindDuration {
 		low, high = -maxDuration, maxDuration
 	} else if rest < 0 {
 		seconds, rest = seconds-1, rest+microsPerSec // A Timestamp's nanoseconds count forward, a Duration's carry its sign.
@@ -125,21 +125,24 @@ func (c *codec) split(us int64) (seconds int64, nanos int32, ok bool) {
 	return seconds, int32(rest * nanosPerMicro), seconds >= low && seconds <= high // Nanoseconds are below 1e9.
 }
 
+// isText reports whether a value is JSON, which is stored as a string.
+func (c *codec) isText() bool { return c.kind == restjson.KindJSON || c.kind == restjson.KindObject }
+
 // isMessage reports whether a value of the codec is a proto message. read then needs an empty one to fill.
-func (c *codec) isMessage() bool { return c.kind >= kindTimestamp }
+func (c *codec) isMessage() bool { return c.kind >= restjson.KindTimestamp }
 
 // read converts a stored value to a value of the field. empty is a fresh message if isMessage, else ignored.
 func (c *codec) read(v bsoncore.Value, empty protoreflect.Value, depth int) (protoreflect.Value, error) {
 	switch c.kind {
-	case kindBool:
+	case restjson.KindBool:
 		if b, ok := v.BooleanOK(); ok {
 			return protoreflect.ValueOfBool(b), nil
 		}
-	case kindInt32, kindInt64, kindUint32, kindUint64:
+	case restjson.KindInt32, restjson.KindInt64, restjson.KindUint32, restjson.KindUint64:
 		if n, ok := integer(v); ok {
 			return c.integerValue(n)
 		}
-	case kindFloat, kindDouble:
+	case restjson.KindFloat, restjson.KindDouble:
 		// A $sum or an $inc by an integer may have stored an integer.
 		d, ok := v.DoubleOK()
 		if !ok {
@@ -148,35 +151,35 @@ func (c *codec) read(v bsoncore.Value, empty protoreflect.Value, depth int) (pro
 			d = float64(n)
 		}
 		switch {
-		case ok && c.kind == kindFloat:
+		case ok && c.kind == restjson.KindFloat:
 			return protoreflect.ValueOfFloat32(float32(d)), nil
 		case ok:
 			return protoreflect.ValueOfFloat64(d), nil
 		}
-	case kindString, kindText, kindEnum:
+	case restjson.KindString, restjson.KindJSON, restjson.KindObject, restjson.KindEnum:
 		if s, ok := v.StringValueOK(); ok {
 			return c.stringValue(s)
 		}
-	case kindBinary:
+	case restjson.KindBinary:
 		if _, b, ok := v.BinaryOK(); ok {
 			return protoreflect.ValueOfBytes(append([]byte(nil), b...)), nil
 		}
-	case kindUUID:
+	case restjson.KindUUID:
 		if subtype, b, ok := v.BinaryOK(); ok && subtype == uuidSubtype && len(b) == 16 {
 			return protoreflect.ValueOfString(formatUUID(b)), nil
 		}
-	case kindTimestamp, kindDuration:
+	case restjson.KindTimestamp, restjson.KindDuration:
 		if us, ok := integer(v); ok {
 			return empty, c.setMicros(empty.Message(), us)
 		}
-	case kindMessage:
+	case restjson.KindMessage:
 		return empty, c.readMessage(v, empty.Message(), depth)
 	}
 	return protoreflect.Value{}, c.mismatch(v)
 }
 
 func (c *codec) mismatch(v bsoncore.Value) error {
-	if c.kind == kindUUID && v.Type == bsoncore.TypeBinary {
+	if c.kind == restjson.KindUUID && v.Type == bsoncore.TypeBinary {
 		return fmt.Errorf("%w: binary is not a UUID", ErrType)
 	}
 	return fmt.Errorf("%w: %s instead of %s", ErrType, v.Type, c.bsonType())
@@ -192,13 +195,13 @@ func integer(v bsoncore.Value) (int64, bool) {
 
 func (c *codec) integerValue(n int64) (protoreflect.Value, error) {
 	switch {
-	case c.kind == kindInt64:
+	case c.kind == restjson.KindInt64:
 		return protoreflect.ValueOfInt64(n), nil
-	case c.kind == kindInt32 && n >= math.MinInt32 && n <= math.MaxInt32:
+	case c.kind == restjson.KindInt32 && n >= math.MinInt32 && n <= math.MaxInt32:
 		return protoreflect.ValueOfInt32(int32(n)), nil
-	case c.kind == kindUint64 && n >= 0:
+	case c.kind == restjson.KindUint64 && n >= 0:
 		return protoreflect.ValueOfUint64(uint64(n)), nil
-	case c.kind == kindUint32 && n >= 0 && n <= math.MaxUint32:
+	case c.kind == restjson.KindUint32 && n >= 0 && n <= math.MaxUint32:
 		return protoreflect.ValueOfUint32(uint32(n)), nil
 	}
 	return protoreflect.Value{}, fmt.Errorf("%w: %d is out of range", ErrType, n)
@@ -209,9 +212,9 @@ func (c *codec) stringValue(s string) (protoreflect.Value, error) {
 		return protoreflect.Value{}, fmt.Errorf("%w: not UTF-8", ErrType)
 	}
 	switch c.kind {
-	case kindText:
+	case restjson.KindJSON, restjson.KindObject:
 		return protoreflect.ValueOfBytes([]byte(s)), nil
-	case kindEnum:
+	case restjson.KindEnum:
 		n, ok := restjson.EnumNumber(c.enum, s)
 		if !ok {
 			return protoreflect.Value{}, fmt.Errorf("%w: %q is not a value of %s", ErrType, s, c.enum.Name())

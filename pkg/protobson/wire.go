@@ -150,51 +150,51 @@ func (f *field) wirePair(b []byte, number protowire.Number, v bsoncore.Value, de
 // wire appends one value with the tag of a number.
 func (c *codec) wire(b []byte, number protowire.Number, v bsoncore.Value, depth int) (_ []byte, ok bool) {
 	switch c.kind {
-	case kindBool:
+	case restjson.KindBool:
 		x, ok := v.BooleanOK()
 		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), protowire.EncodeBool(x)), ok && c.plain
-	case kindInt32, kindInt64, kindUint32, kindUint64:
+	case restjson.KindInt32, restjson.KindInt64, restjson.KindUint32, restjson.KindUint64:
 		n, ok := integer(v)
 		switch c.kind {
-		case kindInt32:
+		case restjson.KindInt32:
 			ok = ok && n >= math.MinInt32 && n <= math.MaxInt32
-		case kindUint32:
+		case restjson.KindUint32:
 			ok = ok && n >= 0 && n <= math.MaxUint32
-		case kindUint64:
+		case restjson.KindUint64:
 			ok = ok && n >= 0
 		}
 		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), uint64(n)), ok && c.plain
-	case kindDouble:
+	case restjson.KindDouble:
 		x, ok := v.DoubleOK()
 		return protowire.AppendFixed64(protowire.AppendTag(b, number, protowire.Fixed64Type), math.Float64bits(x)), ok
-	case kindString:
+	case restjson.KindString:
 		s, ok := v.StringValueOK()
 		return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s), ok
-	case kindText:
+	case restjson.KindJSON, restjson.KindObject:
 		s, ok := v.StringValueOK()
 		return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s), ok && utf8.ValidString(s)
-	case kindBinary:
+	case restjson.KindBinary:
 		_, x, ok := v.BinaryOK()
 		return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), x), ok
-	case kindUUID:
+	case restjson.KindUUID:
 		subtype, x, ok := v.BinaryOK()
 		if !ok || subtype != uuidSubtype || len(x) != 16 {
 			return b, false
 		}
 		b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uuidText)
 		return appendUUID(b, x), true
-	case kindEnum:
+	case restjson.KindEnum:
 		s, _ := v.StringValueOK()
 		n, ok := restjson.EnumNumber(c.enum, s)
 		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), uint64(int64(n))), ok
-	case kindTimestamp, kindDuration:
+	case restjson.KindTimestamp, restjson.KindDuration:
 		us, ok := integer(v)
 		seconds, nanos, fits := c.split(us)
 		b, at := startMessage(b, number)
 		b = protowire.AppendVarint(protowire.AppendTag(b, secondsNumber, protowire.VarintType), uint64(seconds))
 		b = protowire.AppendVarint(protowire.AppendTag(b, nanosNumber, protowire.VarintType), uint64(nanos))
 		return endMessage(b, at), ok && fits
-	case kindMessage:
+	case restjson.KindMessage:
 		b, at := startMessage(b, number)
 		b, ok = c.wireMessage(b, v, depth)
 		return endMessage(b, at), ok

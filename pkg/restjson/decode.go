@@ -80,7 +80,7 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 	if f == nil {
 		return fmt.Errorf("decode %s: %w", fd.FullName(), ErrUnsupported)
 	}
-	if f.single() && f.kind == kindMessage {
+	if f.single() && f.kind == KindMessage {
 		switch {
 		case f.sub.err != nil:
 			return fmt.Errorf("decode %s: %w", fd.FullName(), f.sub.err)
@@ -91,7 +91,7 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 		}
 	}
 	d := newDecoder(data)
-	masked := p.mask != nil && f.single() && f.kind == kindMessage && (f.sub.shape == shapeObject || f.sub.shape == shapeTagged)
+	masked := p.mask != nil && f.single() && f.kind == KindMessage && (f.sub.shape == shapeObject || f.sub.shape == shapeTagged)
 	d.masked = masked
 	switch {
 	case blank(data) || isNull(data) && !f.optional && !f.takesNull():
@@ -101,7 +101,7 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 	case isNull(data) && f.optional:
 		m.Clear(fd)
 		return nil
-	case f.single() && f.kind == kindMessage:
+	case f.single() && f.kind == KindMessage:
 		d.message(m.Mutable(fd).Message(), f.sub, true)
 	default:
 		d.field(m, f, nullIsError)
@@ -128,7 +128,7 @@ func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) er
 		m.Clear(f.desc)
 	case f.opts.GetDefault() != "" && !d.masked:
 		return ApplyDefault(m, f.desc)
-	case !optional && f.single() && f.kind == kindMessage && strings.HasPrefix(Shape(f.sub.desc).GetSchema(), bodyPrefix):
+	case !optional && f.single() && f.kind == KindMessage && strings.HasPrefix(Shape(f.sub.desc).GetSchema(), bodyPrefix):
 		d.Data = []byte("{}")
 		d.message(m.Mutable(f.desc).Message(), f.sub, true)
 		for _, missing := range d.fieldErrors {
@@ -136,7 +136,7 @@ func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) er
 		}
 	case !optional:
 		d.addError("missing", "Field required", []byte("null"))
-	case f.single() && f.kind == kindMessage:
+	case f.single() && f.kind == KindMessage:
 		d.Data = []byte("{}")
 		d.message(m.Mutable(f.desc).Message(), f.sub, true)
 	case f.single():

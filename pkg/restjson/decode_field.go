@@ -17,7 +17,7 @@ func (d *decoder) field(m protoreflect.Message, f *field, null nulls) {
 		d.list(m, f)
 	case f.isMap:
 		d.entries(m, f)
-	case f.kind == kindMessage:
+	case f.kind == KindMessage:
 		d.message(m.Mutable(f.desc).Message(), f.sub, false)
 	default:
 		if v, ok := d.scalar(f); ok {
@@ -67,7 +67,7 @@ func (d *decoder) list(m protoreflect.Message, f *field) {
 		}
 		d.pushIndex(i)
 		defer d.pop()
-		if f.kind == kindMessage {
+		if f.kind == KindMessage {
 			v := list.NewElement()
 			d.message(v.Message(), f.sub, false)
 			list.Append(v)
@@ -95,7 +95,7 @@ func (d *decoder) list(m protoreflect.Message, f *field) {
 // comparable reports whether values of the kind can be compared as Go values.
 func (f *field) comparable() bool {
 	switch f.kind {
-	case kindJSON, kindObject, kindTimestamp, kindDuration, kindMessage:
+	case KindJSON, KindObject, KindTimestamp, KindDuration, KindMessage:
 		return false
 	}
 	return true
@@ -127,7 +127,7 @@ func (d *decoder) entries(m protoreflect.Message, f *field) {
 			d.addError("duplicate_key", "Duplicate key", nil)
 		}
 		n++
-		if f.kind == kindMessage {
+		if f.kind == KindMessage {
 			v := entries.NewValue()
 			d.message(v.Message(), f.sub, false)
 			entries.Set(mk, v)
@@ -185,9 +185,9 @@ func (d *decoder) setDefault(m protoreflect.Message, f *field) {
 // freshDefault returns a copy of the default, so messages do not share mutable memory.
 func (f *field) freshDefault() protoreflect.Value {
 	switch f.kind {
-	case kindJSON, kindObject:
+	case KindJSON, KindObject:
 		return protoreflect.ValueOfBytes(append([]byte(nil), f.def.Bytes()...))
-	case kindTimestamp, kindDuration:
+	case KindTimestamp, KindDuration:
 		seconds, nanos := secondsAndNanos(f.def.Message())
 		return newTime(f, seconds, nanos)
 	}

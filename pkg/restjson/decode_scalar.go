@@ -16,14 +16,14 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 	c := d.Peek()
 	number := c == '-' || c >= '0' && c <= '9'
 	switch f.kind {
-	case kindJSON:
+	case KindJSON:
 		return d.freeJSON(f)
-	case kindObject:
+	case KindObject:
 		if c == '{' {
 			return d.freeJSON(f)
 		}
 		d.mismatch("dict_type", "Input should be a valid dictionary")
-	case kindBool:
+	case KindBool:
 		switch c {
 		case 't':
 			d.Literal("true")
@@ -33,33 +33,33 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 			return protoreflect.ValueOfBool(false), !d.Stopped()
 		}
 		d.mismatch("bool_type", "Input should be a valid boolean")
-	case kindInt32, kindInt64, kindUint32, kindUint64:
+	case KindInt32, KindInt64, KindUint32, KindUint64:
 		if number {
 			return d.integer(f, d.Number())
 		}
 		d.mismatch("int_type", "Input should be a valid integer")
-	case kindFloat, kindDouble:
+	case KindFloat, KindDouble:
 		if number {
 			return d.float(f, d.Number())
 		}
 		d.mismatch("float_type", "Input should be a valid number")
-	case kindString:
+	case KindString:
 		if s, raw, ok := d.characters("string_type", "Input should be a valid string"); ok {
 			return d.string(f, s, raw)
 		}
-	case kindUUID:
+	case KindUUID:
 		if s, raw, ok := d.characters("uuid_type", "UUID input should be a string, bytes or UUID object"); ok {
 			return d.uuid(s, raw)
 		}
-	case kindEnum:
+	case KindEnum:
 		if s, raw, ok := d.characters("enum", f.words.expect, f.words.context()); ok {
 			return d.enum(f, s, raw)
 		}
-	case kindTimestamp:
+	case KindTimestamp:
 		if s, raw, ok := d.characters("datetime_type", "Input should be a valid datetime"); ok {
 			return d.timestamp(f, s, raw)
 		}
-	case kindDuration:
+	case KindDuration:
 		if number {
 			return d.seconds(f, d.Number())
 		}
@@ -110,7 +110,7 @@ func (d *decoder) integer(f *field, lexeme []byte) (protoreflect.Value, bool) {
 	if !whole {
 		return d.bad("int_from_float", "Input should be a valid integer, got a number with a fractional part", lexeme)
 	}
-	if f.kind == kindUint64 {
+	if f.kind == KindUint64 {
 		switch {
 		case n.negative && (n.magnitude > 0 || n.overflow):
 			return d.bad("greater_than_equal", "Input should be greater than or equal to 0", lexeme, contextMember{"ge", 0})
@@ -122,9 +122,9 @@ func (d *decoder) integer(f *field, lexeme []byte) (protoreflect.Value, bool) {
 	}
 	low, high := int64(math.MinInt64), int64(math.MaxInt64)
 	switch f.kind {
-	case kindInt32:
+	case KindInt32:
 		low, high = math.MinInt32, math.MaxInt32
-	case kindUint32:
+	case KindUint32:
 		low, high = 0, math.MaxUint32
 	}
 	v, below, above := n.int64()
@@ -138,9 +138,9 @@ func (d *decoder) integer(f *field, lexeme []byte) (protoreflect.Value, bool) {
 		return d.bad("less_than_equal", "Input should be less than or equal to "+strconv.FormatInt(high, 10), lexeme, contextMember{"le", high})
 	}
 	switch f.kind {
-	case kindInt32:
+	case KindInt32:
 		return protoreflect.ValueOfInt32(int32(v)), true
-	case kindUint32:
+	case KindUint32:
 		return protoreflect.ValueOfUint32(uint32(v)), true
 	}
 	return protoreflect.ValueOfInt64(v), true
@@ -151,7 +151,7 @@ func (d *decoder) float(f *field, lexeme []byte) (protoreflect.Value, bool) {
 		return protoreflect.Value{}, false
 	}
 	bits := 64
-	if f.kind == kindFloat {
+	if f.kind == KindFloat {
 		bits = 32
 	}
 	x, err := strconv.ParseFloat(string(lexeme), bits)
@@ -161,7 +161,7 @@ func (d *decoder) float(f *field, lexeme []byte) (protoreflect.Value, bool) {
 	if !d.bounds(f, x, lexeme) {
 		return protoreflect.Value{}, false
 	}
-	if f.kind == kindFloat {
+	if f.kind == KindFloat {
 		return protoreflect.ValueOfFloat32(float32(x)), true
 	}
 	return protoreflect.ValueOfFloat64(x), true
@@ -170,7 +170,7 @@ func (d *decoder) float(f *field, lexeme []byte) (protoreflect.Value, bool) {
 // bounds checks a number, or the seconds of a duration.
 func (d *decoder) bounds(f *field, x float64, raw []byte) bool {
 	text := func(bound float64) string {
-		if f.kind == kindDuration {
+		if f.kind == KindDuration {
 			return durationText(bound)
 		}
 		return strconv.FormatFloat(bound, 'f', -1, 64)
@@ -266,7 +266,7 @@ func (d *decoder) micros(f *field, micros int64, raw []byte) (protoreflect.Value
 
 // newTime returns an empty Timestamp or Duration for a field, list or map.
 func newTime(f *field, seconds int64, nanos int32) protoreflect.Value {
-	if f.kind == kindTimestamp {
+	if f.kind == KindTimestamp {
 		return protoreflect.ValueOfMessage((&timestamppb.Timestamp{Seconds: seconds, Nanos: nanos}).ProtoReflect())
 	}
 	return protoreflect.ValueOfMessage((&durationpb.Duration{Seconds: seconds, Nanos: nanos}).ProtoReflect())

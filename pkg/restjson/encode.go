@@ -201,7 +201,7 @@ func (e encoder) field(dst []byte, m protoreflect.Message, f *field) (_ []byte, 
 		return e.entries(dst, m.Get(f.desc).Map(), f)
 	case f.optional && !m.Has(f.desc):
 		return append(dst, "null"...), nil
-	case (f.kind == kindTimestamp || f.kind == kindDuration) && !m.Has(f.desc):
+	case (f.kind == KindTimestamp || f.kind == KindDuration) && !m.Has(f.desc):
 		return dst, ErrUnset
 	}
 	return e.value(dst, m.Get(f.desc), f)
@@ -238,32 +238,32 @@ func sortedKeys(entries protoreflect.Map) []string {
 
 func (e encoder) value(dst []byte, v protoreflect.Value, f *field) ([]byte, error) {
 	switch f.kind {
-	case kindBool:
+	case KindBool:
 		return strconv.AppendBool(dst, v.Bool()), nil
-	case kindInt32, kindInt64:
+	case KindInt32, KindInt64:
 		return strconv.AppendInt(dst, v.Int(), 10), nil
-	case kindUint32, kindUint64:
+	case KindUint32, KindUint64:
 		return strconv.AppendUint(dst, v.Uint(), 10), nil
-	case kindFloat:
+	case KindFloat:
 		return appendFloat(dst, v.Float(), 32), nil
-	case kindDouble:
+	case KindDouble:
 		return AppendFloat(dst, v.Float()), nil
-	case kindString:
+	case KindString:
 		return jsontoken.AppendString(dst, v.String()), nil
-	case kindUUID:
+	case KindUUID:
 		return appendUUID(dst, v.String())
-	case kindJSON, kindObject:
+	case KindJSON, KindObject:
 		return appendJSON(dst, v.Bytes(), f.kind), nil
-	case kindEnum:
+	case KindEnum:
 		name, ok := f.words.quoted[v.Enum()]
 		if !ok {
 			return dst, enumError(v.Enum())
 		}
 		return append(dst, name...), nil
-	case kindTimestamp:
+	case KindTimestamp:
 		seconds, nanos := secondsAndNanos(v.Message())
 		return appendTimestamp(dst, seconds, nanos)
-	case kindDuration:
+	case KindDuration:
 		seconds, nanos := secondsAndNanos(v.Message())
 		return appendDuration(dst, seconds, nanos)
 	}

@@ -38,11 +38,11 @@ func appendUUID(dst []byte, s string) ([]byte, error) {
 }
 
 // appendJSON appends free JSON. Absent JSON is null, or {} for a JSON object.
-func appendJSON(dst, raw []byte, k kind) []byte {
+func appendJSON(dst, raw []byte, k Kind) []byte {
 	switch {
 	case len(raw) > 0:
 		return append(dst, raw...)
-	case k == kindObject:
+	case k == KindObject:
 		return append(dst, "{}"...)
 	}
 	return append(dst, "null"...)

@@ -40,7 +40,7 @@ func contextObject(members []contextMember) []byte {
 // limit returns the bound of a number in the form of the field's type.
 func (f *field) limit(name string, bound float64) contextMember {
 	switch f.kind {
-	case kindFloat, kindDouble, kindDuration:
+	case KindFloat, KindDouble, KindDuration:
 		return contextMember{name, json.RawMessage(appendFloat(nil, bound, 64))}
 	}
 	return contextMember{name, int64(bound)}

@@ -9,34 +9,13 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// kind is the JSON form of one value: of the field, of an item of its list or of a value of its map.
-type kind uint8
-
-const (
-	kindBool kind = iota
-	kindInt32
-	kindInt64
-	kindUint32
-	kindUint64
-	kindFloat
-	kindDouble
-	kindString
-	kindUUID
-	kindJSON
-	kindObject
-	kindEnum
-	kindTimestamp
-	kindDuration
-	kindMessage
-)
-
 // field holds what encoder and decoder need to know about a field.
 type field struct {
 	desc     protoreflect.FieldDescriptor
 	value    protoreflect.FieldDescriptor // of a map: its value; else desc
 	name     string                       // the JSON key
 	key      []byte                       // `"name":`
-	kind     kind
+	kind     Kind
 	list     bool
 	isMap    bool
 	optional bool
@@ -66,44 +45,13 @@ func (b builder) field(p *plan, fd protoreflect.FieldDescriptor) *field {
 			p.fail("%s: the keys of a map are strings", fd.Name())
 		}
 	}
-	switch f.value.Kind() {
-	case protoreflect.BoolKind:
-		f.kind = kindBool
-	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
-		f.kind = kindInt32
-	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
-		f.kind = kindInt64
-	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		f.kind = kindUint32
-	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		f.kind = kindUint64
-	case protoreflect.FloatKind:
-		f.kind = kindFloat
-	case protoreflect.DoubleKind:
-		f.kind = kindDouble
-	case protoreflect.StringKind:
-		f.kind = kindString
-		if f.opts.GetFormat() == orchv1.Format_FORMAT_UUID {
-			f.kind = kindUUID
-		}
-	case protoreflect.BytesKind:
-		f.kind = kindJSON
-		if f.opts.GetFormat() == orchv1.Format_FORMAT_JSON_OBJECT {
-			f.kind = kindObject
-		}
-	case protoreflect.EnumKind:
-		f.kind = kindEnum
+	switch f.kind = KindOf(f.value, f.opts); f.kind {
+	case KindBinary: // REST has JSON alone.
+		f.kind = KindJSON
+	case KindEnum:
 		f.words = wordsOf(f.value.Enum())
-	case protoreflect.MessageKind, protoreflect.GroupKind:
-		switch f.value.Message().FullName() {
-		case "google.protobuf.Timestamp":
-			f.kind = kindTimestamp
-		case "google.protobuf.Duration":
-			f.kind = kindDuration
-		default:
-			f.kind = kindMessage
-			f.sub = b.message(f.value.Message())
-		}
+	case KindMessage:
+		f.sub = b.message(f.value.Message())
 	}
 	return f
 }
@@ -111,7 +59,7 @@ func (b builder) field(p *plan, fd protoreflect.FieldDescriptor) *field {
 // finish parses the default once, so building the plan finds an invalid one.
 func (f *field) finish(p *plan) {
 	text := f.opts.GetDefault()
-	if text == "" || f.list || f.isMap || f.kind == kindMessage {
+	if text == "" || f.list || f.isMap || f.kind == KindMessage {
 		return
 	}
 	d := newDecoder([]byte(text))
@@ -130,7 +78,7 @@ func (f *field) single() bool { return !f.list && !f.isMap }
 // inner returns the field whose JSON this field has: it unwraps inline messages.
 func (f *field) inner() *field {
 	for range maxDepth {
-		if !f.single() || f.kind != kindMessage || f.sub.shape != shapeInline || len(f.sub.fields) != 1 {
+		if !f.single() || f.kind != KindMessage || f.sub.shape != shapeInline || len(f.sub.fields) != 1 {
 			break
 		}
 		f = f.sub.fields[0]
@@ -145,11 +93,11 @@ func (f *field) takesNull() bool {
 		return false
 	}
 	switch {
-	case f.kind == kindJSON:
+	case f.kind == KindJSON:
 		return true
-	case f.kind == kindMessage && f.sub.shape == shapeTyped:
+	case f.kind == KindMessage && f.sub.shape == shapeTyped:
 		for _, v := range f.sub.fields {
-			if in := v.inner(); in.single() && in.kind == kindJSON {
+			if in := v.inner(); in.single() && in.kind == KindJSON {
 				return true
 			}
 		}

@@ -96,7 +96,7 @@ func encodeEvent(e encoder, dst []byte, m *orchv1.Event) (_ []byte, err error) {
 		}
 	}
 	dst = append(dst, `],"payload":`...)
-	dst = appendJSON(dst, m.Payload, kindObject)
+	dst = appendJSON(dst, m.Payload, KindObject)
 	dst = append(dst, `,"id":`...)
 	if dst, err = appendUUID(dst, m.Id); err != nil {
 		return dst, at(`id`, err)
@@ -265,7 +265,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 		dst = jsontoken.AppendString(dst, *m.FlowVersion)
 	}
 	dst = append(dst, `,"parameters":`...)
-	dst = appendJSON(dst, m.Parameters, kindObject)
+	dst = appendJSON(dst, m.Parameters, KindObject)
 	dst = append(dst, `,"idempotency_key":`...)
 	if m.IdempotencyKey == nil {
 		dst = append(dst, "null"...)
@@ -273,7 +273,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 		dst = jsontoken.AppendString(dst, *m.IdempotencyKey)
 	}
 	dst = append(dst, `,"context":`...)
-	dst = appendJSON(dst, m.Context, kindObject)
+	dst = appendJSON(dst, m.Context, KindObject)
 	dst = append(dst, `,"empirical_policy":`...)
 	if dst, err = encodeFlowRunPolicy(e, dst, m.EmpiricalPolicy); err != nil {
 		return dst, at(`empirical_policy`, err)
@@ -408,7 +408,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 	if m.JobVariables == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendJSON(dst, m.JobVariables, kindObject)
+		dst = appendJSON(dst, m.JobVariables, KindObject)
 	}
 	dst = append(dst, `}`...)
 	return dst, err
@@ -471,7 +471,7 @@ func encodeReceivedEvent(e encoder, dst []byte, m *orchv1.ReceivedEvent) (_ []by
 		}
 	}
 	dst = append(dst, `],"payload":`...)
-	dst = appendJSON(dst, m.Payload, kindObject)
+	dst = appendJSON(dst, m.Payload, KindObject)
 	dst = append(dst, `,"id":`...)
 	if dst, err = appendUUID(dst, m.Id); err != nil {
 		return dst, at(`id`, err)
@@ -533,7 +533,7 @@ func encodeState(e encoder, dst []byte, m *orchv1.State) (_ []byte, err error) {
 	if m.Data == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendJSON(dst, m.Data, kindJSON)
+		dst = appendJSON(dst, m.Data, KindJSON)
 	}
 	dst = append(dst, `,"state_details":`...)
 	if dst, err = encodeStateDetails(e, dst, m.StateDetails); err != nil {
@@ -961,7 +961,7 @@ func encodeWorkerFlowRun(e encoder, dst []byte, m *orchv1.WorkerFlowRun) (_ []by
 		dst = jsontoken.AppendString(dst, *m.FlowVersion)
 	}
 	dst = append(dst, `,"parameters":`...)
-	dst = appendJSON(dst, m.Parameters, kindObject)
+	dst = appendJSON(dst, m.Parameters, KindObject)
 	dst = append(dst, `,"idempotency_key":`...)
 	if m.IdempotencyKey == nil {
 		dst = append(dst, "null"...)
@@ -969,7 +969,7 @@ func encodeWorkerFlowRun(e encoder, dst []byte, m *orchv1.WorkerFlowRun) (_ []by
 		dst = jsontoken.AppendString(dst, *m.IdempotencyKey)
 	}
 	dst = append(dst, `,"context":`...)
-	dst = appendJSON(dst, m.Context, kindObject)
+	dst = appendJSON(dst, m.Context, KindObject)
 	dst = append(dst, `,"empirical_policy":`...)
 	if dst, err = encodeFlowRunPolicy(e, dst, m.EmpiricalPolicy); err != nil {
 		return dst, at(`empirical_policy`, err)
@@ -1087,7 +1087,7 @@ func encodeWorkerFlowRun(e encoder, dst []byte, m *orchv1.WorkerFlowRun) (_ []by
 	if m.JobVariables == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendJSON(dst, m.JobVariables, kindObject)
+		dst = appendJSON(dst, m.JobVariables, KindObject)
 	}
 	dst = append(dst, `}`...)
 	return dst, err

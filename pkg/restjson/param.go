@@ -24,14 +24,14 @@ func SetParam(m protoreflect.Message, fd protoreflect.FieldDescriptor, values []
 	d := newDecoder(nil).rooted(in)
 	d.pushKey(f.name)
 	// An optional list is an inline wrapper around it.
-	for f.single() && f.kind == kindMessage && f.sub.shape == shapeInline {
+	for f.single() && f.kind == KindMessage && f.sub.shape == shapeInline {
 		m = m.Mutable(f.desc).Message()
 		f = f.sub.fields[0]
 	}
 	switch {
 	case f.list:
 		d.paramList(m, f, values)
-	case f.kind == kindMessage:
+	case f.kind == KindMessage:
 		// A union reads the text as it would read a string; a parameter has no other notation.
 		d.Data = jsontoken.AppendString(nil, strings.ToValidUTF8(values[len(values)-1], "\uFFFD"))
 		d.message(m.Mutable(f.desc).Message(), f.sub, false)
@@ -81,7 +81,7 @@ func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 func (d *decoder) paramValue(f *field, text string, raw []byte) (protoreflect.Value, bool) {
 	d.Data, d.Pos = raw, 0
 	switch f.kind {
-	case kindBool:
+	case KindBool:
 		switch strings.ToLower(text) {
 		case "true", "1", "t", "yes", "y", "on":
 			return protoreflect.ValueOfBool(true), true
@@ -89,23 +89,23 @@ func (d *decoder) paramValue(f *field, text string, raw []byte) (protoreflect.Va
 			return protoreflect.ValueOfBool(false), true
 		}
 		return d.bad("bool_parsing", "Input should be a valid boolean, unable to interpret input", raw)
-	case kindInt32, kindInt64, kindUint32, kindUint64:
+	case KindInt32, KindInt64, KindUint32, KindUint64:
 		lexeme, ok := numberText(text)
 		if !ok {
 			return d.bad("int_parsing", "Input should be a valid integer, unable to parse string as an integer", raw)
 		}
 		return d.integer(f, lexeme)
-	case kindFloat, kindDouble:
+	case KindFloat, KindDouble:
 		lexeme, ok := numberText(text)
 		if !ok {
 			return d.bad("float_parsing", "Input should be a valid number, unable to parse string as a number", raw)
 		}
 		return d.float(f, lexeme)
-	case kindDuration:
+	case KindDuration:
 		if lexeme, ok := numberText(text); ok {
 			return d.seconds(f, lexeme)
 		}
-	case kindJSON, kindObject:
+	case KindJSON, KindObject:
 		d.Data = []byte(text)
 		v, ok := d.scalar(f)
 		d.End()
@@ -114,7 +114,7 @@ func (d *decoder) paramValue(f *field, text string, raw []byte) (protoreflect.Va
 			return d.bad("json_invalid", "Input should be valid JSON", raw)
 		}
 		return v, ok
-	case kindTimestamp:
+	case KindTimestamp:
 		// A plus sign that the client did not escape arrives as a space.
 		if n := len(text); n > 6 && text[n-6] == ' ' && text[n-3] == ':' && strings.Count(text, ":") > 1 {
 			d.Data = jsontoken.AppendString(nil, text[:n-6]+"+"+text[n-5:])

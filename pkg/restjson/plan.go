@@ -184,7 +184,7 @@ func (p *plan) finish() {
 	case shapeTagged:
 		p.variants = map[string]*field{}
 		for _, f := range p.fields {
-			if f.kind != kindMessage || f.sub.tagKey != p.discriminator {
+			if f.kind != KindMessage || f.sub.tagKey != p.discriminator {
 				p.fail("the variant %s has no tag %q", f.name, p.discriminator)
 				continue
 			}
@@ -194,7 +194,7 @@ func (p *plan) finish() {
 			p.variants[f.sub.tag] = f
 		}
 	}
-	if p.extra != nil && (!p.extra.isMap || p.extra.kind != kindJSON && p.extra.kind != kindObject) {
+	if p.extra != nil && (!p.extra.isMap || p.extra.kind != KindJSON && p.extra.kind != KindObject) {
 		p.fail("extra keys need a map<string, bytes>")
 	}
 	for _, f := range p.fields {

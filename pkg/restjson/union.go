@@ -104,13 +104,13 @@ func (d *decoder) chooseTyped(p *plan) *field {
 	case '{':
 		chosen = d.chooseObject(p)
 	case '[':
-		chosen = p.first(func(f *field) bool { return f.list || f.tuple() || f.single() && f.kind == kindJSON })
+		chosen = p.first(func(f *field) bool { return f.list || f.tuple() || f.single() && f.kind == KindJSON })
 	case '"':
 		chosen = d.chooseText(p)
 	case 't', 'f':
-		chosen = p.first(func(f *field) bool { return f.single() && (f.kind == kindBool || f.kind == kindJSON) })
+		chosen = p.first(func(f *field) bool { return f.single() && (f.kind == KindBool || f.kind == KindJSON) })
 	case 'n':
-		chosen = p.first(func(f *field) bool { return f.single() && f.kind == kindJSON })
+		chosen = p.first(func(f *field) bool { return f.single() && f.kind == KindJSON })
 	default:
 		chosen = d.chooseNumber(p)
 	}
@@ -131,7 +131,7 @@ func (p *plan) first(will func(*field) bool) *field {
 }
 
 func (f *field) tuple() bool {
-	return f.single() && f.kind == kindMessage && f.sub.shape == shapeTuple
+	return f.single() && f.kind == KindMessage && f.sub.shape == shapeTuple
 }
 
 // chooseObject prefers a variant whose key is present to one without a key.
@@ -156,7 +156,7 @@ func (d *decoder) chooseObject(p *plan) *field {
 	}
 	for _, f := range p.fields {
 		in := f.inner()
-		if f.opts.GetKey() == "" && (in.isMap || in.single() && (in.kind == kindObject || in.kind == kindJSON || in.kind == kindMessage && !in.tuple())) {
+		if f.opts.GetKey() == "" && (in.isMap || in.single() && (in.kind == KindObject || in.kind == KindJSON || in.kind == KindMessage && !in.tuple())) {
 			return f
 		}
 	}
@@ -170,12 +170,12 @@ func (d *decoder) chooseText(p *plan) *field {
 	if f := p.first(func(f *field) bool { return f.single() && f.reads(s) }); f != nil {
 		return f
 	}
-	if f := p.first(func(f *field) bool { return f.single() && (f.kind == kindString || f.kind == kindJSON) }); f != nil {
+	if f := p.first(func(f *field) bool { return f.single() && (f.kind == KindString || f.kind == KindJSON) }); f != nil {
 		return f
 	}
 	// No variant matches. The first one that accepts text reports why.
 	return p.first(func(f *field) bool {
-		return f.single() && (f.kind == kindEnum || f.kind == kindUUID || f.kind == kindTimestamp || f.kind == kindDuration)
+		return f.single() && (f.kind == KindEnum || f.kind == KindUUID || f.kind == KindTimestamp || f.kind == KindDuration)
 	})
 }
 
@@ -183,14 +183,14 @@ func (d *decoder) chooseText(p *plan) *field {
 func (f *field) reads(s string) bool {
 	reason := "another kind"
 	switch f.kind {
-	case kindEnum:
+	case KindEnum:
 		_, ok := f.words.number[s]
 		return ok
-	case kindUUID:
+	case KindUUID:
 		_, reason = ParseUUID(s)
-	case kindTimestamp:
+	case KindTimestamp:
 		_, _, reason = ParseTimestamp(s)
-	case kindDuration:
+	case KindDuration:
 		_, reason = ParseDuration(s)
 	}
 	return reason == ""
@@ -200,12 +200,12 @@ func (f *field) reads(s string) bool {
 func (d *decoder) chooseNumber(p *plan) *field {
 	ahead := d.Lexer
 	whole := !bytes.ContainsAny(ahead.Number(), ".eE")
-	integer := p.first(func(f *field) bool { return f.single() && f.kind >= kindInt32 && f.kind <= kindUint64 })
+	integer := p.first(func(f *field) bool { return f.single() && f.kind >= KindInt32 && f.kind <= KindUint64 })
 	if integer != nil && whole {
 		return integer
 	}
 	other := p.first(func(f *field) bool {
-		return f.single() && (f.kind == kindDouble || f.kind == kindFloat || f.kind == kindDuration || f.kind == kindJSON)
+		return f.single() && (f.kind == KindDouble || f.kind == KindFloat || f.kind == KindDuration || f.kind == KindJSON)
 	})
 	if other == nil {
 		return integer
@@ -246,27 +246,27 @@ func (f *field) expected() (typ, msg string) {
 		return "set_type", "Input should be a valid set"
 	case f.list:
 		return "list_type", "Input should be a valid list"
-	case f.isMap || f.kind == kindObject:
+	case f.isMap || f.kind == KindObject:
 		return "dict_type", "Input should be a valid dictionary"
 	case f.tuple():
 		return "tuple_type", "Input should be a valid tuple"
 	}
 	switch f.kind {
-	case kindBool:
+	case KindBool:
 		return "bool_type", "Input should be a valid boolean"
-	case kindInt32, kindInt64, kindUint32, kindUint64:
+	case KindInt32, KindInt64, KindUint32, KindUint64:
 		return "int_type", "Input should be a valid integer"
-	case kindFloat, kindDouble:
+	case KindFloat, KindDouble:
 		return "float_type", "Input should be a valid number"
-	case kindString:
+	case KindString:
 		return "string_type", "Input should be a valid string"
-	case kindUUID:
+	case KindUUID:
 		return "uuid_type", "UUID input should be a string, bytes or UUID object"
-	case kindEnum:
+	case KindEnum:
 		return "enum", f.words.expect
-	case kindTimestamp:
+	case KindTimestamp:
 		return "datetime_type", "Input should be a valid datetime"
-	case kindDuration:
+	case KindDuration:
 		return "time_delta_type", "Input should be a valid timedelta"
 	}
 	return "model_attributes_type", notAnObject

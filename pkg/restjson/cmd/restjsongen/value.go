@@ -99,9 +99,9 @@ func (g *generator) value(fd, vd protoreflect.FieldDescriptor, expr string, give
 			g.line("dst = jsontoken.AppendString(dst, %s)", expr)
 		}
 	case protoreflect.BytesKind:
-		kind := "kindJSON"
+		kind := "KindJSON"
 		if format == orchv1.Format_FORMAT_JSON_OBJECT {
-			kind = "kindObject"
+			kind = "KindObject"
 		}
 		g.line("dst = appendJSON(dst, %s, %s)", expr, kind)
 	case protoreflect.EnumKind:
