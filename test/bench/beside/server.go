@@ -76,7 +76,7 @@ func StartOrchIn(data, binary string, env ...string) (_ *Server, err error) {
 		return nil, err
 	}
 	s.stops = append(s.stops, func() error { return s.process.stop(syscall.SIGTERM) })
-	return s, s.healthy()
+	return s, s.ready()
 }
 
 // StartReference starts the Python server: one process with default settings on its own Postgres; the dashboard and the
@@ -113,7 +113,7 @@ func StartReference(prefect string) (_ *Server, err error) {
 		return nil, err
 	}
 	s.stops = append(s.stops, func() error { return s.process.stop(syscall.SIGINT) })
-	return s, s.healthy()
+	return s, s.ready()
 }
 
 func (s *Server) stopAfter(err error) error {
@@ -132,11 +132,11 @@ func (s *Server) tempDir(pattern string) (string, error) {
 	return dir, nil
 }
 
-func (s *Server) healthy() error {
+func (s *Server) ready() error {
 	conn := s.Conn()
 	defer conn.Close()
-	return s.process.eventually("healthy", startTimeout, func() bool {
-		_, err := conn.Call(http.MethodGet, "/health", nil, http.StatusOK)
+	return s.process.eventually("ready", startTimeout, func() bool {
+		_, err := conn.Call(http.MethodGet, "/ready", nil, http.StatusOK)
 		return err == nil
 	})
 }

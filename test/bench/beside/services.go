@@ -54,7 +54,7 @@ func StartServices(bin, mongodbURI string, env ...string) (_ *Server, err error)
 		}
 	}
 	s.Address = free[6]
-	return s, s.healthy()
+	return s, s.ready()
 }
 
 // waitForFiles waits until files have a content.
