@@ -74,6 +74,9 @@ func (s *Checker) prepareRun(run *orchv1.RunDeployment, at fieldPath, found *fie
 	if run.GetScheduleAfter().AsDuration() < 0 {
 		found.add(at.key("schedule_after"), "schedule_after must be non-negative")
 	}
+	if err := s.order.Check(nil, run.GetJobVariables()); err != nil {
+		found.add(at.key("job_variables"), "%v", err)
+	}
 	s.prepareKeys(run, at, found)
 	if run.Parameters == nil {
 		return

@@ -5,12 +5,14 @@ import (
 
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 )
 
 // Checker checks automations and fills in what was not sent, without a store.
 type Checker struct {
 	templates *jinja.Engine
 	vocab     vocabulary.Vocabulary
+	order     runorder.Settings
 	newID     func() uuid.UUID
 }
 
@@ -18,7 +20,7 @@ type Checker struct {
 func NewChecker(vocab vocabulary.Vocabulary) *Checker { return newChecker(vocab, uuid.New) }
 
 func newChecker(vocab vocabulary.Vocabulary, newID func() uuid.UUID) *Checker {
-	return &Checker{templates: newTemplates(), vocab: vocab, newID: newID}
+	return &Checker{templates: newTemplates(), vocab: vocab, order: runorder.NewSettings(vocab), newID: newID}
 }
 
 // Vocabulary returns the vocabulary of the automations.

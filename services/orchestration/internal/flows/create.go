@@ -32,7 +32,9 @@ func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (
 		if !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		flow = newFlow(s.flows.Store().NewID(), r.GetFlow())
+		if flow, err = s.newFlow(s.flows.Store().NewID(), r.GetFlow()); err != nil {
+			return nil, err
+		}
 		err = s.insert(ctx, info.Workspace, flow)
 		if err == nil {
 			return flow, rpc.SetStatus(ctx, http.StatusCreated)
@@ -53,13 +55,16 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, flow *orchv1.Flow) e
 	return s.flows.Insert(ctx, ws, flow, created...)
 }
 
-// newFlow builds a flow from a request.
-func newFlow(id uuid.UUID, create *orchv1.FlowCreate) *orchv1.Flow {
+// newFlow builds a flow from a request. Runs inherit the labels of their flow, so a label that no run may have is refused.
+func (s *Service) newFlow(id uuid.UUID, create *orchv1.FlowCreate) (*orchv1.Flow, error) {
+	if err := s.order.Check(create.GetLabels().GetValues(), nil); err != nil {
+		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, "+err.Error(), "labels"))
+	}
 	flow := &orchv1.Flow{Id: id.String(), Name: create.GetName(), Tags: create.GetTags(), Labels: create.GetLabels()}
 	if flow.Labels == nil {
 		flow.Labels = &orchv1.Labels{}
 	}
-	return flow
+	return flow, nil
 }
 
 func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv1.Flow, error) {

@@ -13,7 +13,7 @@ import (
 func (s *Service) ReplaceFlow(ctx context.Context, r *orchv1.ReplaceFlowRequest) (*orchv1.Flow, error) {
 	return crud.Replacement[*orchv1.Flow]{
 		NotFound: notFound,
-		Build:    func(id uuid.UUID) (*orchv1.Flow, error) { return newFlow(id, r.GetFlow()), nil },
+		Build:    func(id uuid.UUID) (*orchv1.Flow, error) { return s.newFlow(id, r.GetFlow()) },
 		Change:   s.change,
 		Insert:   s.insert,
 	}.Put(ctx, r.GetId())

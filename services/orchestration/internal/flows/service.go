@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/runorder"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -24,6 +25,7 @@ type Service struct {
 	flows  *store.Collection[*orchv1.Flow]
 	source pagination.Source[*orchv1.Flow]
 	flush  outbox.Flusher
+	order  runorder.Settings
 	// lifecycle publishes the events of a flow.
 	lifecycle crud.Lifecycle[*orchv1.Flow]
 }
@@ -35,6 +37,7 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Ser
 		flows:  flows,
 		source: pagination.NewSource(flows, orchv1.FlowSort_FLOW_SORT_NAME_ASC),
 		flush:  flush,
+		order:  runorder.NewSettings(vocab),
 		lifecycle: crud.Lifecycle[*orchv1.Flow]{
 			Store: s, Vocabulary: vocab, Kind: "flow", Name: (*orchv1.Flow).GetName,
 			Payload: []protoreflect.Name{"name", "tags", "labels"},
