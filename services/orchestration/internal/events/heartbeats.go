@@ -13,26 +13,28 @@ import (
 
 // Heartbeat is a stored heartbeat of a flow run.
 type Heartbeat struct {
-	// Received is the time of the service that received it.
-	Received time.Time
+	// Occurred is the time of the client, and Received that of the service that received it.
+	Occurred, Received time.Time
 	// Version is the version that the client states; empty for none.
 	Version string
 }
 
-// Heartbeats reads the newest three heartbeats of a flow run that were received after a time, the latest occurrence first.
+// Heartbeats reads the newest three heartbeats of a flow run that occurred after a time, the latest first.
 func (s *Service) Heartbeats(ctx context.Context, ws, run uuid.UUID, after time.Time) ([]Heartbeat, error) {
 	// The index by name has the heartbeats of all runs.
 	found, err := s.events.Find(ctx, ws, store.Query{Index: query.EventsByResource, Filter: bson.D{
 		{Key: "resource_id", Value: s.vocab.Name("flow-run", run.String())},
 		{Key: "event", Value: s.vocab.Name("flow-run", "heartbeat")},
-		{Key: "received", Value: bson.D{{Key: "$gt", Value: after.UnixMicro()}}},
-	}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, Limit: 3, Fields: []string{"received", "resource"}})
+		{Key: "occurred", Value: bson.D{{Key: "$gt", Value: after.UnixMicro()}}},
+	}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, Limit: 3, Fields: []string{"occurred", "received", "resource"}})
 	if err != nil {
 		return nil, err
 	}
 	beats := make([]Heartbeat, len(found))
 	for i, e := range found {
-		beats[i] = Heartbeat{Received: e.GetReceived().AsTime(), Version: e.GetResource().GetLabels()[s.vocab.Name("version")]}
+		beats[i] = Heartbeat{
+			Occurred: e.GetOccurred().AsTime(), Received: e.GetReceived().AsTime(), Version: e.GetResource().GetLabels()[s.vocab.Name("version")],
+		}
 	}
 	return beats, nil
 }

@@ -23,8 +23,8 @@
 // passes take place. After a start, an outage or a gap between passes, silence counts anew, because clients may not have been able to send
 // anything. A pass judges only when every event is stored that the broker acknowledged before it, and not at once after a lag.
 //
-// After a step back of the clock the times of heartbeats show nothing until the clock has caught up. So two looks in each interval count the
-// events about a suspected run, and silence counts anew with each new one.
+// The client's clock orders the heartbeats of a run. After a step back of that clock they show nothing until it has caught up. So two looks in
+// each interval count the events about a suspected run, and silence counts anew with each new one.
 //
 // A run that was lost and reports after all: its process may still end it, or let it go on, while nothing else has started it. The
 // result of the process then replaces CRASHED. A rescheduled run enters RUNNING only by a worker's claim, and the first attempt that

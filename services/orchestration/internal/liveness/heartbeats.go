@@ -10,21 +10,28 @@ import (
 
 // heartbeats reads the newest heartbeats of a run since the last look, newest first. Those of its worker count if the run sends none and a
 // rule says so.
+//
+// The client's clock orders the heartbeats, because a step of a server's clock does not change it. The first heartbeat is one that was received
+// in the state, or at most an interval before it: an older one is of an earlier attempt.
 func (m *Monitor) heartbeats(ctx context.Context, w *watch, t timeouts) ([]heartbeat, error) {
-	stored, err := m.Events.Heartbeats(ctx, w.workspace, w.run, w.after(t))
+	stored, err := m.Events.Heartbeats(ctx, w.workspace, w.run, w.beat.occurred)
 	if err != nil {
 		return nil, err
 	}
-	w.reports = w.reports || len(stored) > 0
+	var beats []heartbeat
+	for _, beat := range stored {
+		if !w.reports && !beat.Received.After(w.entered.Add(-t.interval)) {
+			continue
+		}
+		found := heartbeat{occurred: beat.Occurred, received: beat.Received}
+		if beat.Version != "" {
+			found.sender = "a client of version " + beat.Version
+		}
+		beats = append(beats, found)
+	}
+	w.reports = w.reports || len(beats) > 0
 	if !w.reports && t.workers {
 		return m.workerHeartbeats(ctx, w, t)
-	}
-	beats := make([]heartbeat, len(stored))
-	for i, beat := range stored {
-		beats[i].received = beat.Received
-		if beat.Version != "" {
-			beats[i].sender = "a client of version " + beat.Version
-		}
 	}
 	return beats, nil
 }

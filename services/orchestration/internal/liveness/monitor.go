@@ -25,7 +25,7 @@ const (
 	// maxWatchedBytes bounds the memory for the runs of a workspace. Beyond it, the runs that entered their states last are not judged.
 	maxWatchedBytes = 16 << 20
 	// watchBytes is the memory for one run.
-	watchBytes = 368
+	watchBytes = 376
 	// maxLooks bounds the runs of one pass. Runs that wait longest come first, and the others are judged later.
 	maxLooks = 10_000
 	// lookers is the number of concurrent looks.

@@ -265,6 +265,63 @@ func TestRunsThatEndAfterAStepAreLost(t *testing.T) {
 	}
 }
 
+// The client's clock orders heartbeats, so a step back of the clock that receives them brings no run under suspicion. After a heartbeat from
+// the future, the number of events about the run shows that it is alive.
+func TestHeartbeatsWithOtherTimes(t *testing.T) {
+	t.Parallel()
+	const interval, steps = 3 * time.Minute, 30 * time.Minute
+	for name, c := range map[string]struct {
+		beat      func(w *world, run *orchv1.FlowRun, elapsed time.Duration)
+		suspected bool
+	}{
+		"a receiver's clock that steps back": {beat: func(w *world, run *orchv1.FlowRun, elapsed time.Duration) {
+			if elapsed < steps {
+				w.beat(run, 0, 2*time.Hour)
+				return
+			}
+			w.beat(run, 0, 0)
+		}},
+		"a receiver's clock that steps forward": {beat: func(w *world, run *orchv1.FlowRun, elapsed time.Duration) {
+			if elapsed < steps {
+				w.beat(run, 0, -2*time.Hour)
+				return
+			}
+			w.beat(run, 0, 0)
+		}},
+		"heartbeats from the future": {suspected: true, beat: func(w *world, run *orchv1.FlowRun, elapsed time.Duration) {
+			w.beat(run, 0, 0)
+			if elapsed == steps {
+				for range 5 {
+					w.beat(run, 100*365*24*time.Hour, 0)
+				}
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			run := w.running(1)[0]
+			const alive = 2 * time.Hour
+			for elapsed := time.Duration(0); ; elapsed += every {
+				if elapsed < alive && elapsed%interval == 0 {
+					c.beat(w, run, elapsed)
+				}
+				lost := w.pass() > 0
+				require.False(t, lost && elapsed < alive, "lost after %s", elapsed)
+				if watched := w.monitor.watches[uuid.MustParse(run.GetId())]; elapsed == alive-every {
+					require.Equal(t, c.suspected, watched.suspected)
+				}
+				if lost {
+					require.LessOrEqual(t, elapsed, alive-interval+4*interval)
+					return
+				}
+				require.Less(t, elapsed, 2*alive, "the run ended")
+				w.advance(every)
+			}
+		})
+	}
+}
+
 func TestWhatALostRunBecomes(t *testing.T) {
 	t.Parallel()
 	reschedule := &orchv1.RunTimeoutRule{

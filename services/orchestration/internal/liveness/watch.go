@@ -16,6 +16,7 @@ const (
 
 // heartbeat is a heartbeat of a run, or one of a worker that counts for it.
 type heartbeat struct {
+	occurred time.Time // By the clock of the client; zero for a heartbeat of a worker.
 	received time.Time
 	sender   string // Empty for a client that states no version.
 }
@@ -59,15 +60,6 @@ func (w *watch) timeout(t timeouts) time.Duration {
 		return t.pending
 	}
 	return time.Duration(t.missed) * w.interval(t)
-}
-
-// after returns the time after which a heartbeat must have been received to be news. A heartbeat that is older than the state by more than
-// an interval is of an earlier attempt.
-func (w *watch) after(t timeouts) time.Time {
-	if w.beat.received.IsZero() {
-		return w.entered.Add(-t.interval)
-	}
-	return w.beat.received
 }
 
 // observe records the heartbeats that a look found, newest first. wall is the time of the look by the wall clock, and since the reading from

@@ -46,6 +46,8 @@ func serviceQueries(ws uuid.UUID) []labelledQuery {
 		find("running runs", FlowRun, bson.D{is("state.type", "RUNNING")}, asc("state.timestamp", "_id"), 0),
 		find("runs that wait for a retry", FlowRun, bson.D{is("state.name", "AwaitingRetry"), before("next_scheduled_start_time")}, asc("next_scheduled_start_time"), 100),
 		count("events about a run", Event, scoped(is("resource_ids", "resource_ids5"))),
+		withHint(find("new heartbeats of a run", Event, scoped(is("resource_id", "resource_id5"), is("event", "event5"),
+			is("occurred", bson.D{{Key: "$gt", Value: int64(5)}})), bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, 3), EventsByResource),
 		find("submission of a run to a worker", Event, scoped(is("resource_ids", "resource_ids5"), is("event", "event5"), before("occurred")),
 			bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, 1),
 		find("paused runs", FlowRun, bson.D{is("state.type", "PAUSED"), before("state.timestamp")}, asc("state.timestamp"), 100),
