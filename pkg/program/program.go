@@ -20,6 +20,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // Authorities for machines and images without a list of their own.
 
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/otlp"
 	"github.com/orch-project/orch/pkg/processors"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tracing"
@@ -116,7 +117,7 @@ func (p Program[C]) Execute(ctx context.Context, args []string, out, errs io.Wri
 		}
 	}
 	processors.AddThreads()
-	traces, err := tracing.Open(ctx, cfg.Tracing, tracing.Process{Name: "orch-" + p.Name, Version: p.Version, Log: log})
+	traces, err := tracing.Open(ctx, cfg.Tracing, otlp.Process{Name: "orch-" + p.Name, Version: p.Version, Log: log})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/orch-project/orch/pkg/otlp"
 	"github.com/orch-project/orch/pkg/tracing"
 )
 
@@ -25,7 +26,7 @@ func open(t *testing.T) (*tracing.Provider, func() map[string]tracing.Line) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "spans.jsonl")
 	p, err := tracing.Open(t.Context(), tracing.Settings{File: path},
-		tracing.Process{Name: "orch-test", Version: "1", Getenv: func(string) string { return "" }})
+		otlp.Process{Name: "orch-test", Version: "1", Getenv: func(string) string { return "" }})
 	require.NoError(t, err)
 	return p, func() map[string]tracing.Line {
 		require.NoError(t, p.Close(t.Context()))
@@ -177,9 +178,9 @@ func TestSettings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := tracing.Open(t.Context(), tracing.Settings{}, tracing.Process{Name: "test", Getenv: func(name string) string { return test.environment[name] }})
+			p, err := tracing.Open(t.Context(), tracing.Settings{}, otlp.Process{Name: "test", Getenv: func(name string) string { return test.environment[name] }})
 			if test.refused != "" {
-				require.ErrorIs(t, err, tracing.ErrSettings, name)
+				require.ErrorIs(t, err, otlp.ErrSettings, name)
 				require.ErrorContains(t, err, test.refused, name)
 				return
 			}
@@ -188,6 +189,6 @@ func TestSettings(t *testing.T) {
 			require.NoError(t, p.Close(t.Context()), name)
 		})
 	}
-	_, err := tracing.Open(t.Context(), tracing.Settings{File: t.TempDir()}, tracing.Process{Getenv: func(string) string { return "" }})
+	_, err := tracing.Open(t.Context(), tracing.Settings{File: t.TempDir()}, otlp.Process{Getenv: func(string) string { return "" }})
 	require.ErrorContains(t, err, "open trace file")
 }

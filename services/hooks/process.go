@@ -8,6 +8,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clientaddr"
+	"github.com/orch-project/orch/pkg/otlp"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
 	"github.com/orch-project/orch/pkg/tlsfiles"
@@ -30,6 +31,9 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		}
 	}()
 	group.Add(internal)
+	if err := telemetry.Export(ctx, group, registry, otlp.Process{Name: "orch-hooks", Version: version, Log: log}); err != nil {
+		return err
+	}
 	group.AddStep("connect to the broker", func(ctx context.Context) (err error) {
 		conn, err = broker.Connect(ctx, cfg.Broker.ServiceConfig("orch-hooks", log))
 		return err

@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/otlp"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -27,6 +28,9 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 	closing := func(context.Context) error { return nil }
 	defer func() { err = errors.Join(err, closing(context.WithoutCancel(ctx))) }()
 	group.Add(internal)
+	if err := telemetry.Export(ctx, group, registry, otlp.Process{Name: "orch-orchestration", Version: version, Log: log}); err != nil {
+		return err
+	}
 	group.AddStep("connect to broker and store", func(starting context.Context) error {
 		conn, err := broker.Connect(starting, cfg.Broker.ServiceConfig("orch-orchestration", log))
 		if err != nil {

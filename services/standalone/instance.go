@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/embeddednats"
+	"github.com/orch-project/orch/pkg/otlp"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -79,7 +80,8 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	}
 	s.closing(func(context.Context) error { conn.Close(); return nil })
 
-	traces, err := tracing.Open(ctx, cfg.Tracing, tracing.Process{Name: "orch", Version: version, Log: log})
+	process := otlp.Process{Name: "orch", Version: version, Log: log}
+	traces, err := tracing.Open(ctx, cfg.Tracing, process)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +91,9 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	cfg.Orchestration.MongoDBURI, cfg.Orchestration.MongoDBDatabase = parts.store.URI(), databaseName
 	cfg.Orchestration.Automations.UIURL = cmp.Or(cfg.Orchestration.Automations.UIURL, cfg.Gateway.DashboardURL())
 	registry := telemetry.NewRegistry("standalone", version)
+	if err := telemetry.Export(ctx, s.group, registry, process); err != nil {
+		return nil, err
+	}
 	registry.MustRegister(embeddedmongo.NewMetrics(parts.store))
 	bounds := admission.New(cfg.Gateway.BodyMemory + cfg.Hooks.Memory())
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
