@@ -375,7 +375,7 @@ SCALE ?= 1000000
 SCALEDATA ?= $(or $(TMPDIR),/tmp)/orch-bench-scale
 
 .PHONY: bench-scale
-bench-scale: build ## measure every filter, sort and count of the contract with SCALE runs beside ten thousand, then writes; SCALEDATA keeps the stores
+bench-scale: build ## measure every filter, sort and count of the contract with SCALE runs beside ten thousand, then writes and scrapes; SCALEDATA keeps the stores
 	failed=; (cd services/orchestration && go run ./bench/scale -dir $(SCALEDATA) -many $(SCALE) $(BENCHFLAGS)) || failed=1; \
 	go run ./test/bench/scale -dir $(SCALEDATA)/$(SCALE) $(SCALEFLAGS) && test -z "$$failed"
 

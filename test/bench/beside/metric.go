@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +26,25 @@ func Metric(internal, name string) (float64, error) {
 		}
 	}
 	return 0, errors.Join(errors.New("the metrics lack "+name), lines.Err())
+}
+
+// Scrapes reads the metrics at the internal address of a server n times, as Prometheus does, and returns how long that took, sorted.
+func Scrapes(internal string, n int) ([]time.Duration, error) {
+	took := make([]time.Duration, n)
+	for i := range took {
+		began := time.Now()
+		response, err := http.Get("http://" + internal + "/metrics")
+		if err != nil {
+			return nil, fmt.Errorf("read metrics: %w", err)
+		}
+		_, err = io.Copy(io.Discard, response.Body)
+		if err = errors.Join(err, response.Body.Close()); err != nil {
+			return nil, fmt.Errorf("read metrics: %w", err)
+		}
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	return took, nil
 }
 
 // compactTimeout bounds the compactions of loaded data.

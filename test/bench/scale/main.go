@@ -1,5 +1,5 @@
-// Command scale measures creating flow runs and changing their states in a large store beside an empty one, and the
-// memory of the server.
+// Command scale measures creating flow runs and changing their states in a large store beside an empty one, the memory of the server, and
+// a scrape of its metrics.
 //
 //	make bench-scale SCALE=1000000
 //
@@ -28,7 +28,11 @@ func main() { beside.Main("bench-scale", run) }
 const (
 	minRate   = .7
 	maxMemory = 400 << 20
+	maxScrape = 50 * time.Millisecond
 )
+
+// scrapes is the number of scrapes.
+const scrapes = 200
 
 func run(ctx context.Context) (err error) {
 	orch := flag.String("orch", "bin/orch", "the binary")
@@ -52,7 +56,11 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, empty.Stop()) }()
-	large, err := beside.StartOrchIn(data, *orch)
+	internal, err := beside.FreeAddress()
+	if err != nil {
+		return err
+	}
+	large, err := beside.StartOrchIn(data, *orch, "ORCH_INTERNAL_LISTEN="+internal)
 	if err != nil {
 		return err
 	}
@@ -62,6 +70,10 @@ func run(ctx context.Context) (err error) {
 		{Name: "set_state", Unit: "state", Per: 1, Prepare: prepareStates},
 	}
 	outcomes, err := beside.Compare(ctx, rows, empty, large, load, os.Stderr)
+	if err != nil {
+		return err
+	}
+	took, err := beside.Scrapes(internal, scrapes)
 	if err != nil {
 		return err
 	}
@@ -75,6 +87,11 @@ func run(ctx context.Context) (err error) {
 		if *enforce && (o.Ratio() < minRate || o.Ours.Resident > maxMemory) {
 			errs = append(errs, fmt.Errorf("%s exceeds a bound", o.Row.Name))
 		}
+	}
+	p99 := took[scrapes*99/100]
+	fmt.Printf("%-10s p50 %s, p99 %s, at most %s\n", "scrape", took[scrapes/2], p99, maxScrape)
+	if *enforce && p99 > maxScrape {
+		errs = append(errs, fmt.Errorf("the p99 of scrapes is %s, above %s", p99, maxScrape))
 	}
 	return errors.Join(errs...)
 }
