@@ -132,7 +132,8 @@ func (w *steady) end(form string, table *tabwriter.Writer) {
 		_, err := fmt.Sscan(after, &tasks)
 		require.NoError(w, cmp.Or(r.err, err), "SDK %s: %s", version, r.output)
 		stored := 0
-		require.Eventually(w, func() bool { stored = w.count("task_runs", version, "COMPLETED"); return stored >= tasks }, settled, 100*time.Millisecond,
+		// The events of the whole outage wait in the broker when the store is back.
+		require.Eventually(w, func() bool { stored = w.count("task_runs", version, "COMPLETED"); return stored >= tasks }, waitTimeout, time.Second,
 			"SDK %s: task runs are stored", version)
 		completed, failed, crashed := w.count("flow_runs", version, "COMPLETED"), w.count("flow_runs", version, "FAILED"), w.count("flow_runs", version, "CRASHED")
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", form, version, w.flows(), completed, failed, crashed, tasks, tasks-stored)
