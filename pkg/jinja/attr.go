@@ -203,7 +203,7 @@ func (rt *state) subscript(obj, key Value) (Value, error) {
 	}
 	switch o := obj.(type) {
 	case *dictValue:
-		v, ok, err := rt.look(o, key)
+		v, ok, err := rt.lookup(o, key)
 		if err != nil {
 			return nil, err
 		}

@@ -128,7 +128,7 @@ func (rt *state) equalDicts(a, b *dictValue) (bool, error) {
 		if err := rt.step(); err != nil {
 			return false, err
 		}
-		v, ok, err := rt.look(b, k)
+		v, ok, err := rt.lookup(b, k)
 		if !ok || err != nil {
 			return false, err
 		}
@@ -343,11 +343,11 @@ func (rt *state) contains(c, x Value) (bool, error) {
 		}
 		return strings.Contains(s, t), rt.work(len(s) / 64)
 	case *dictValue:
-		_, ok, err := rt.look(c, x)
+		_, ok, err := rt.lookup(c, x)
 		return ok, err
 	case *dictView:
 		if c.kind == viewKeys {
-			_, ok, err := rt.look(c.d, x)
+			_, ok, err := rt.lookup(c.d, x)
 			return ok, err
 		}
 		if c.kind == viewItems {
@@ -355,7 +355,7 @@ func (rt *state) contains(c, x Value) (bool, error) {
 			if !ok || len(t.items) != 2 {
 				return false, nil
 			}
-			v, ok, err := rt.look(c.d, t.items[0])
+			v, ok, err := rt.lookup(c.d, t.items[0])
 			if !ok || err != nil {
 				return false, err
 			}

@@ -130,8 +130,8 @@ func (d *dictValue) get(key Value) (Value, bool, error) {
 	return d.vals[i], true, nil
 }
 
-// look is get with its cost: a lookup reads the whole key.
-func (rt *state) look(d *dictValue, key Value) (Value, bool, error) {
+// lookup is get with its cost: a lookup reads the whole key.
+func (rt *state) lookup(d *dictValue, key Value) (Value, bool, error) {
 	if err := rt.payKey(key); err != nil {
 		return nil, false, err
 	}

@@ -13,7 +13,7 @@ var dictMethods = map[string]*method{
 	"keys":   dictViewMethod("keys", viewKeys),
 	"values": dictViewMethod("values", viewValues),
 	"get": newMethod("get", "key default= /", func(rt *state, recv Value, a []Value) (Value, error) {
-		v, ok, err := rt.look(recv.(*dictValue), a[0])
+		v, ok, err := rt.lookup(recv.(*dictValue), a[0])
 		switch {
 		case err != nil:
 			return nil, err

@@ -25,7 +25,7 @@ func parse(src *source, maxDepth int) ([]stmt, error) {
 }
 
 func (p *parser) cur() *token  { return &p.tokens[p.at] }
-func (p *parser) look() *token { return &p.tokens[min(p.at+1, len(p.tokens)-1)] }
+func (p *parser) peek() *token { return &p.tokens[min(p.at+1, len(p.tokens)-1)] }
 
 func (p *parser) next() token {
 	t := p.tokens[p.at]

@@ -152,7 +152,7 @@ func (p *parser) compare() (expr, error) {
 			op = opGe
 		case t.isName("in"):
 			op = opIn
-		case t.isName("not") && p.look().isName("in"):
+		case t.isName("not") && p.peek().isName("in"):
 			op = opNotIn
 			p.next()
 		default:

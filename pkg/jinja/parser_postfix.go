@@ -159,7 +159,7 @@ func (p *parser) arguments() (arguments, error) {
 			}
 			p.next()
 			a.dict, err = p.expression()
-		case t.kind == tokName && p.look().kind == tokAssign:
+		case t.kind == tokName && p.peek().kind == tokAssign:
 			if a.dict != nil {
 				return bad()
 			}

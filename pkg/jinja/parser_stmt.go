@@ -170,7 +170,7 @@ func (p *parser) parseLoader(n node, tag string) (stmt, error) {
 	}
 	switch tag {
 	case "include":
-		if p.cur().isName("ignore") && p.look().isName("missing") {
+		if p.cur().isName("ignore") && p.peek().isName("missing") {
 			s.ignoreMissing = true
 			p.next()
 			p.next()
@@ -195,7 +195,7 @@ func (p *parser) parseLoader(n node, tag string) (stmt, error) {
 }
 
 func (p *parser) importContext() bool {
-	if (p.cur().isName("with") || p.cur().isName("without")) && p.look().isName("context") {
+	if (p.cur().isName("with") || p.cur().isName("without")) && p.peek().isName("context") {
 		p.next()
 		p.next()
 		return true

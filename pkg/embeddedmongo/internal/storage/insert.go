@@ -28,7 +28,7 @@ func (c *Collection) InsertMany(w *Commit, docs []value.Doc, ordered bool, errs 
 	defer in.release()
 	in.gather(docs)
 	defer in.lock()()
-	err := in.look()
+	err := in.findConflicts()
 	done := in.choose()
 	if err == nil {
 		err = in.write(w, done)

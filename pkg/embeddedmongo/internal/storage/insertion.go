@@ -142,8 +142,8 @@ func (in *insertion) lock() (unlock func()) {
 	}
 }
 
-// look finds existing documents that conflict with the batch. The caller holds the locks, so no writer can add one later.
-func (in *insertion) look() error {
+// findConflicts finds existing documents that conflict with the batch. The caller holds the locks, so no writer can add one later.
+func (in *insertion) findConflicts() error {
 	likely := 0 // How many have an _id within the range of the existing ones.
 	for _, n := range in.byID {
 		below, err := in.c.highest.below(in.c, n.id)

@@ -8,7 +8,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// heartbeats reads the newest heartbeats of a run since the last look, newest first. Those of its worker count if the run sends none and a
+// heartbeats reads the newest heartbeats of a run since the last check, newest first. Those of its worker count if the run sends none and a
 // rule says so.
 //
 // The client's clock orders the heartbeats, because a step of a server's clock does not change it. The first heartbeat is one that was received

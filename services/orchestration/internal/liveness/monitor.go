@@ -26,10 +26,10 @@ const (
 	maxWatchedBytes = 16 << 20
 	// watchBytes is the memory for one run.
 	watchBytes = 376
-	// maxLooks bounds the runs of one pass. Runs that wait longest come first, and the others are judged later.
-	maxLooks = 10_000
-	// lookers is the number of concurrent looks.
-	lookers = 8
+	// maxChecks bounds the runs of one pass. Runs that wait longest come first, and the others are judged later.
+	maxChecks = 10_000
+	// concurrentChecks is the number of concurrent checks.
+	concurrentChecks = 8
 	// maxLag is how long a pass waits for the events that the broker acknowledged before it.
 	maxLag = 5 * time.Second
 	// lagGrace is the number of intervals between passes after a lag in which no run is lost: clients whose events were delayed send them
@@ -37,7 +37,7 @@ const (
 	lagGrace = 2
 	// staleAfter is the number of intervals after which counts of runs are those of a replica that no longer makes the passes.
 	staleAfter = 3
-	// margin is the time before the deadline of a pass at which it begins no further look.
+	// margin is the time before the deadline of a pass at which it begins no further check.
 	margin = 3 * time.Second
 )
 
@@ -89,7 +89,7 @@ func NewMonitor(d MonitorDeps) *Monitor {
 	}
 }
 
-// Pass looks for heartbeats of the runs whose look is due, and ends or reschedules those that are lost. It returns their number.
+// Pass looks for heartbeats of the runs whose check is due, and ends or reschedules those that are lost. It returns their number.
 func (m *Monitor) Pass(ctx context.Context) (lost int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +113,7 @@ func (m *Monitor) Pass(ctx context.Context) (lost int, err error) {
 	if on, err := m.Maintenance(ctx); err != nil || on {
 		return 0, err
 	}
-	lost, err = m.look(ctx, m.due(now), now, set)
+	lost, err = m.judgeDue(ctx, m.due(now), now, set)
 	m.hears = !isolation.IsOutage(err)
 	return lost, err
 }
@@ -198,7 +198,7 @@ func (m *Monitor) see(ws uuid.UUID, run *orchv1.FlowRun, pending bool, now time.
 	return nil
 }
 
-// due returns the watches whose look is due, the one that waits longest first.
+// due returns the watches whose check is due, the one that waits longest first.
 func (m *Monitor) due(now time.Duration) []*watch {
 	var due []*watch
 	for _, w := range m.watches {
@@ -207,16 +207,16 @@ func (m *Monitor) due(now time.Duration) []*watch {
 		}
 	}
 	slices.SortFunc(due, func(a, b *watch) int { return cmp.Compare(a.next, b.next) })
-	return due[:min(len(due), maxLooks)]
+	return due[:min(len(due), maxChecks)]
 }
 
-// look judges runs concurrently. A failure of one does not keep the others from being judged.
-func (m *Monitor) look(ctx context.Context, due []*watch, now time.Duration, set timeoutSet) (lost int, err error) {
+// judgeDue judges runs concurrently. A failure of one does not keep the others from being judged.
+func (m *Monitor) judgeDue(ctx context.Context, due []*watch, now time.Duration, set timeoutSet) (lost int, err error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	pass := m.Store.Pass(ctx, "judge silent flow runs")
 	next := make(chan *watch)
-	for range min(lookers, len(due)) {
+	for range min(concurrentChecks, len(due)) {
 		group.Go(func() {
 			for w := range next {
 				ended, err := m.judge(ctx, w, now, set.forRun(w.workspace, w.deployment))
@@ -282,7 +282,7 @@ func (m *Monitor) end(ctx context.Context, w *watch, t timeouts) (bool, error) {
 	}
 	ended, err := m.Runs.Lose(ctx, w.workspace, w.run, loss)
 	if errors.Is(err, store.ErrContention) {
-		return false, nil // It changes, so it is alive; the next look decides.
+		return false, nil // It changes, so it is alive; the next check decides.
 	}
 	if ended {
 		m.Log.InfoContext(ctx, "a flow run was lost", "workspace", w.workspace, "flow_run_id", w.run, "pending", w.pending)

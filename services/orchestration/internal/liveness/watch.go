@@ -33,12 +33,12 @@ type watch struct {
 	gaps    [2]time.Duration // Between the newest three, by the times at which they were received; zero before there are so many.
 	reports bool             // Whether the run sends heartbeats, so those of a worker do not count.
 
-	heard  time.Duration // When the run was last known to be alive.
-	looked time.Duration // The last look for heartbeats.
-	next   time.Duration // The next one.
+	heard   time.Duration // When the run was last known to be alive.
+	checked time.Duration // The last check for heartbeats.
+	next    time.Duration // The next one.
 
 	suspected bool
-	events    int64 // The number of events about the run at the last look of the suspicion.
+	events    int64 // The number of events about the run at the last check of the suspicion.
 	pass      uint64
 }
 
@@ -62,7 +62,7 @@ func (w *watch) timeout(t timeouts) time.Duration {
 	return time.Duration(t.missed) * w.interval(t)
 }
 
-// observe records the heartbeats that a look found, newest first. wall is the time of the look by the wall clock, and since the reading from
+// observe records the heartbeats that a check found, newest first. wall is the time of the check by the wall clock, and since the reading from
 // which the monitor hears.
 func (w *watch) observe(beats []heartbeat, now, since time.Duration, wall time.Time, t timeouts) {
 	if len(beats) > 0 {
@@ -70,15 +70,15 @@ func (w *watch) observe(beats []heartbeat, now, since time.Duration, wall time.T
 		w.measure(beats)
 		newest.sender = newest.sender[:min(len(newest.sender), maxSender)]
 		w.beat = newest
-		// It came after the last look. A wrong clock may claim any time since, so only a part of the silence is credited to it.
-		credit := min(now-max(since, w.looked), (w.timeout(t)-w.interval(t))/2)
+		// It came after the last check. A wrong clock may claim any time since, so only a part of the silence is credited to it.
+		credit := min(now-max(since, w.checked), (w.timeout(t)-w.interval(t))/2)
 		w.heard = max(w.heard, now-min(max(wall.Sub(newest.received), 0), max(credit, 0)))
 		w.suspected = false
 	}
-	w.looked = now
+	w.checked = now
 }
 
-// measure records the gaps between heartbeats, the newest of which a look has found.
+// measure records the gaps between heartbeats, the newest of which a check has found.
 func (w *watch) measure(found []heartbeat) {
 	beats := slices.Clone(found)
 	if !w.beat.received.IsZero() {
@@ -103,8 +103,8 @@ func (w *watch) suspicious(now, since time.Duration, t timeouts) bool {
 	return w.monitored(t) && !w.pending && (w.suspected || w.quiet(now, since) >= w.suspicion(t))
 }
 
-// suspect records the number of events about the run. An event since the last look of the suspicion shows that the run is alive, but ends no
-// suspicion, so the next looks count as well.
+// suspect records the number of events about the run. An event since the last check of the suspicion shows that the run is alive, but ends no
+// suspicion, so the next checks count as well.
 func (w *watch) suspect(count int64, now time.Duration) {
 	if w.suspected && count > w.events {
 		w.heard = now
@@ -125,7 +125,7 @@ func (w *watch) monitored(t timeouts) bool {
 	return t.missed > 0 && !w.beat.received.IsZero()
 }
 
-// plan sets the time of the next look: after the configured interval, half of it under suspicion, or when the silence reaches a bound.
+// plan sets the time of the next check: after the configured interval, half of it under suspicion, or when the silence reaches a bound.
 func (w *watch) plan(now, since time.Duration, t timeouts) {
 	if w.pending {
 		w.next = max(w.heard, since) + w.timeout(t)
