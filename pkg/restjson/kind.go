@@ -12,7 +12,7 @@ import (
 // contract, JSON here and documents in protobson, decide by it.
 type Kind uint8
 
-// The kinds of proto3 fields, and of those that options and well-known messages distinguish.
+// Each kind of a proto3 field has one; options and well-known messages distinguish further kinds of strings, bytes and messages.
 const (
 	KindBool Kind = iota
 	KindInt32
@@ -32,7 +32,7 @@ const (
 	KindMessage
 )
 
-// KindOf returns the kind of a field's values, or of the values of a map. options are those of the field or of the map.
+// KindOf returns the kind of a field's values, or of the values of a map. options belong to the field or to the map.
 func KindOf(fd protoreflect.FieldDescriptor, options *orchv1.RestField) Kind {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:

@@ -137,7 +137,7 @@ func TestCallJSON(t *testing.T) {
 		return &orchv1.ReadFlowsRequest{Query: &orchv1.FlowQuery{Offset: n}}
 	}
 	both(t, func(t *testing.T, caller rpc.JSONCaller, _ *flows) {
-		for range 3 { // Reused memory shows nothing of the response before.
+		for range 3 { // A reused buffer must not show bytes of an earlier response.
 			body, response, reply, err := caller.CallJSON(t.Context(), method, offset(1000), []byte("before"))
 			require.NoError(t, err)
 			require.Nil(t, response)

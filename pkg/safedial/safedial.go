@@ -95,7 +95,8 @@ func (p Policy) Check(address netip.Addr) error {
 	return nil
 }
 
-// isISATAP reports whether the interface of an address of IPv6 is an address of IPv4 (RFC 5214), in whatever network.
+// isISATAP reports whether the interface identifier of an IPv6 address embeds an IPv4 address (RFC 5214). Any network may have such
+// addresses.
 func isISATAP(address netip.Addr) bool {
 	b := address.As16()
 	return b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe

@@ -101,8 +101,8 @@ type usage struct {
 // kernelTick is the unit of the processor time in /proc: 100 Hz on every Linux that Go runs on.
 const kernelTick = 10 * time.Millisecond
 
-// usageOf reads the usage of a process and all its descendants.
-func usageOf(pid int) usage {
+// usageOf reads the usage of processes and all their descendants.
+func usageOf(pids ...int) usage {
 	children := map[int][]int{}
 	ticks := map[int]int64{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -134,7 +134,9 @@ func usageOf(pid int) usage {
 			walk(child)
 		}
 	}
-	walk(pid)
+	for _, pid := range pids {
+		walk(pid)
+	}
 	return sum
 }
 

@@ -100,18 +100,18 @@ func (l Load) round(s *Server, op Op, f *Figures) {
 		})
 	}
 	time.Sleep(l.Warm)
-	before := usageOf(s.PID())
+	before := s.usage()
 	counting.Store(true)
 	began := time.Now()
 	for time.Since(began) < l.Round {
 		time.Sleep(min(250*time.Millisecond, l.Round-time.Since(began)))
-		if m := usageOf(s.PID()).Memory; m.Resident > f.Resident {
+		if m := s.usage().Memory; m.Resident > f.Resident {
 			f.Memory = m
 		}
 	}
 	stopped.Store(true)
 	f.Elapsed += time.Since(began)
-	f.CPU += usageOf(s.PID()).cpu - before.cpu
+	f.CPU += s.usage().cpu - before.cpu
 	workers.Wait()
 }
 
@@ -119,9 +119,9 @@ func (l Load) round(s *Server, op Op, f *Figures) {
 func settle(s *Server, timeout time.Duration) {
 	const window = 500 * time.Millisecond
 	for end := time.Now().Add(timeout); time.Now().Before(end); {
-		before := usageOf(s.PID()).cpu
+		before := s.usage().cpu
 		time.Sleep(window)
-		if usageOf(s.PID()).cpu-before < window/5 {
+		if s.usage().cpu-before < window/5 {
 			return
 		}
 	}

@@ -24,19 +24,29 @@ type Server struct {
 	Address string
 
 	process *process
+	others  []*process // The other processes of the server, whose usage counts too.
 	stops   []func() error
 }
 
 // Conn returns a new connection to the server's API.
 func (s *Server) Conn() *Conn { return NewConn(s.Address, "/api") }
 
-// PID returns the server's process id. Its usage includes child processes, but not a database in another process.
+// PID returns the id of the process that executes requests.
 func (s *Server) PID() int { return s.process.cmd.Process.Pid }
 
 // Taken returns the server's processor time since its start, and its memory in bytes.
 func (s *Server) Taken() (cpu time.Duration, resident int64) {
-	u := usageOf(s.PID())
+	u := s.usage()
 	return u.cpu, u.Resident
+}
+
+// usage returns the usage of the server's processes and their children. A database in another process does not count.
+func (s *Server) usage() usage {
+	pids := []int{s.PID()}
+	for _, p := range s.others {
+		pids = append(pids, p.cmd.Process.Pid)
+	}
+	return usageOf(pids...)
 }
 
 // Output returns the end of the server's log.

@@ -10,7 +10,7 @@ import (
 )
 
 // StartServices starts the three built services on a MongoDB server, with the embedded broker in a process of its own, and the vocabulary
-// of the reference. PID is that of orchestration, which executes the requests. env adds settings.
+// of the reference. The usage of all four processes counts. env adds settings.
 func StartServices(bin, mongodbURI string, env ...string) (_ *Server, err error) {
 	s := &Server{Name: "orch services"}
 	defer func() { err = s.stopAfter(err) }()
@@ -32,6 +32,8 @@ func StartServices(bin, mongodbURI string, env ...string) (_ *Server, err error)
 		s.stops = append(s.stops, func() error { return p.stop(syscall.SIGTERM) })
 		if name == "orchestration" {
 			s.process = p
+		} else {
+			s.others = append(s.others, p)
 		}
 		return nil
 	}

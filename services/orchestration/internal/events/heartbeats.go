@@ -13,8 +13,8 @@ import (
 
 // Heartbeat is a stored heartbeat of a flow run.
 type Heartbeat struct {
-	// Occurred is the time of the client, and Received that of the service that received it.
-	Occurred, Received time.Time
+	Occurred time.Time // By the clock of the client.
+	Received time.Time // By the clock of the server.
 	// Version is the version that the client states; empty for none.
 	Version string
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// heartbeats reads the newest heartbeats of a run since the last check, newest first. Those of its worker count if the run sends none and a
-// rule says so.
+// heartbeats reads the newest heartbeats of a run since the last check, newest first. The heartbeats of the
+// run's worker count if the run sends none and a rule says so.
 //
-// The client's clock orders the heartbeats, because a step of a server's clock does not change it. The first heartbeat is one that was received
-// in the state, or at most an interval before it: an older one is of an earlier attempt.
+// The client's clock orders heartbeats, so a step of a server's clock does not change their order. A server received the first heartbeat in the
+// state, or at most an interval before the state: older heartbeats belong to an earlier attempt.
 func (m *Monitor) heartbeats(ctx context.Context, w *watch, t timeouts) ([]heartbeat, error) {
 	stored, err := m.Events.Heartbeats(ctx, w.workspace, w.run, w.beat.occurred)
 	if err != nil {

@@ -89,7 +89,7 @@ func NewMonitor(d MonitorDeps) *Monitor {
 	}
 }
 
-// Pass looks for heartbeats of the runs whose check is due, and ends or reschedules those that are lost. It returns their number.
+// Pass checks the runs whose check is due, and ends or reschedules lost runs. It returns the number of lost runs.
 func (m *Monitor) Pass(ctx context.Context) (lost int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *Monitor) see(ws uuid.UUID, run *orchv1.FlowRun, pending bool, now time.
 	return nil
 }
 
-// due returns the watches whose check is due, the one that waits longest first.
+// due returns the watches whose check is due, longest overdue first.
 func (m *Monitor) due(now time.Duration) []*watch {
 	var due []*watch
 	for _, w := range m.watches {
@@ -243,7 +243,7 @@ func (m *Monitor) judgeDue(ctx context.Context, due []*watch, now time.Duration,
 	return lost, pass.Err()
 }
 
-// judge looks for heartbeats of one run, and reports whether it ended or rescheduled the run.
+// judge checks the heartbeats of one run, and reports whether it ended or rescheduled the run.
 func (m *Monitor) judge(ctx context.Context, w *watch, now time.Duration, t timeouts) (ended bool, err error) {
 	defer func() {
 		if err == nil {

@@ -80,7 +80,8 @@ func BucketID(trigger uuid.UUID, key []string) uuid.UUID {
 	return derived(trigger, "bucket", key...)
 }
 
-// derived returns an id that depends on another id and on texts alone. Different texts give different ids, whatever they contain.
+// derived computes an id from another id and a list of texts. The separator of the texts is escaped within them, so the ids of different lists
+// differ.
 func derived(parent uuid.UUID, kind string, texts ...string) uuid.UUID {
 	var b strings.Builder
 	b.WriteString(kind)
