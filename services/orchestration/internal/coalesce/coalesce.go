@@ -6,7 +6,7 @@
 //
 // A caller that finds a read in progress cannot use its result: the read may have begun before a write that the caller made.
 // It waits, together with all others, for one read that begins afterwards. So a caller waits for at most two reads, and at most
-// one read of a key runs at a time, besides the few that After allows.
+// one read of a key runs at a time.
 package coalesce
 
 import (
@@ -15,30 +15,20 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"time"
 )
-
-// maxAlone bounds the reads of a key that callers begin by themselves while another is younger than After.
-const maxAlone = 3
 
 // errExited is the error of a shared read whose goroutine ended without a result.
 var errExited = errors.New("shared read ended without a result")
 
 // Group shares reads by key. The zero value is ready. It is safe for concurrent use.
 type Group[K comparable, V any] struct {
-	// After is the time that a read must have been in progress before callers wait for it. Of the earlier callers three at a time
-	// read by themselves, because a short read costs less than the wait. Zero means that all wait.
-	After time.Duration
-
 	mu    sync.Mutex
 	reads map[K]*progress[V]
-	alone map[K]int // Reads in progress that no caller waits for.
 }
 
 // progress is the state of one key while a read is in progress.
 type progress[V any] struct {
-	began time.Time
-	next  *shared[V] // Nil while no caller waits.
+	next *shared[V] // Nil while no caller waits.
 }
 
 // shared is the read that follows. The other fields are set when done is closed.
@@ -58,17 +48,11 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, read func(context.Context) 
 	p := g.reads[key]
 	if p == nil {
 		if g.reads == nil {
-			g.reads, g.alone = map[K]*progress[V]{}, map[K]int{}
+			g.reads = map[K]*progress[V]{}
 		}
-		g.reads[key] = &progress[V]{began: time.Now()}
+		g.reads[key] = &progress[V]{}
 		g.mu.Unlock()
 		defer g.advance(key)
-		return read(ctx)
-	}
-	if time.Since(p.began) < g.After && g.alone[key] < maxAlone {
-		g.alone[key]++
-		g.mu.Unlock()
-		defer g.leave(key)
 		return read(ctx)
 	}
 	if p.next == nil {
@@ -89,15 +73,6 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, read func(context.Context) 
 	}
 }
 
-// leave ends the read of a caller that reads by itself.
-func (g *Group[K, V]) leave(key K) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.alone[key]--; g.alone[key] == 0 {
-		delete(g.alone, key)
-	}
-}
-
 // advance starts the read that callers wait for, or ends the key.
 func (g *Group[K, V]) advance(key K) {
 	g.mu.Lock()
@@ -107,7 +82,7 @@ func (g *Group[K, V]) advance(key K) {
 		delete(g.reads, key)
 		return
 	}
-	g.reads[key] = &progress[V]{began: time.Now()}
+	g.reads[key] = &progress[V]{}
 	go func() {
 		defer g.advance(key)
 		next.run()

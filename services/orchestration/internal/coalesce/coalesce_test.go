@@ -97,39 +97,6 @@ func TestKeysAreApart(t *testing.T) {
 	})
 }
 
-func TestShortReadsAreNotWaitedFor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		group := coalesce.Group[string, int64]{After: 100 * time.Millisecond}
-		var r reader
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() { _, _ = group.Do(t.Context(), "key", r.read) })
-			<-time.After(60 * time.Millisecond)
-		}
-		wg.Wait()
-		require.Equal(t, int64(3), r.calls.Load(), "two at once, and one for the two that came after 100 ms")
-	})
-}
-
-// TestSimultaneousCallersOfAShortReadAreBounded: without the bound, each of many dashboards that load at once walks an index.
-func TestSimultaneousCallersOfAShortReadAreBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		group := coalesce.Group[string, int64]{After: 100 * time.Millisecond}
-		var r reader
-		for range 2 { // The second time shows that finished reads are not counted.
-			before := r.calls.Load()
-			var wg sync.WaitGroup
-			for range 200 {
-				wg.Go(func() { _, _ = group.Do(t.Context(), "key", r.read) })
-			}
-			wg.Wait()
-			require.Equal(t, int64(5), r.calls.Load()-before, "four at once, and one for all others")
-		}
-	})
-}
-
 // TestAPanicIsTheCallers: in the goroutine of a shared read it would end the process, although each caller recovers.
 func TestAPanicIsTheCallers(t *testing.T) {
 	t.Parallel()

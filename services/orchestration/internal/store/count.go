@@ -29,7 +29,7 @@ const boundedCount = 20_000
 // stops at a limit; 0 means none. After operationTimeout it returns ErrSlowCount, and the server has ended the walk too.
 //
 // Hour totals answer what they decide (package hourtotals); the indexes of the documents answer the rest. Equal counts share walks, so any number of
-// dashboards causes one walk at a time, and at most five when they begin within 2 ms.
+// dashboards causes one walk at a time.
 func (s *Store) count(ctx context.Context, c query.Collection, filter bson.D, limit int64) (int64, error) {
 	encoded, err := bson.Marshal(filter)
 	if err != nil {

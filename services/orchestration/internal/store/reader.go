@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"iter"
-	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -12,10 +11,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/coalesce"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
-
-// sharedCountAfter is the age of a count from which all callers of the same count wait for the next one. Counts from counters of
-// the embedded store take less.
-const sharedCountAfter = 2 * time.Millisecond
 
 // counts are the counts in progress.
 type counts = coalesce.Group[countKey, int64]

@@ -127,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		metrics: measured, incomplete: building, passes: isolation.New(cmp.Or(cfg.Log, slog.Default()), cfg.Metrics),
 		direct: newDirect(cfg, measured),
 		relay:  noRelay{}, toOneMember: opts.Direct != nil && *opts.Direct,
-		counts: &counts{After: sharedCountAfter}, elections: elections,
+		counts: &counts{}, elections: elections,
 		reads: admission.NewSemaphore(admission.Reads),
 	}
 	if cfg.HourClock == nil {
