@@ -302,7 +302,7 @@ func settle(next *orchv1.DestinationDelivery, o *outcome, to *orchv1.Destination
 	case o.final, !now.Before(deadline):
 		finish(next, orchv1.DestinationDeliveryState_DESTINATION_DELIVERY_STATE_FAILED, now)
 	default:
-		again := now.Add(max(retryWait(next.GetAttempts(), random), o.pause))
+		again := now.Add(max(egress.RetryWait(next.GetAttempts(), random), o.pause))
 		if again.After(deadline) {
 			again = deadline
 		}

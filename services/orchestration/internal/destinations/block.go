@@ -13,7 +13,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -63,7 +63,7 @@ func (s *Service) QueueForBlock(ctx context.Context, ws uuid.UUID, to *orchv1.De
 // createForBlock stores the destination of a block. Another one may have its name: then the id of the block follows the name.
 func (s *Service) createForBlock(ctx context.Context, ws uuid.UUID, to *orchv1.Destination) error {
 	d := proto.CloneOf(to)
-	d.Enabled, d.RetryFor = true, int64(action.RetryFor/time.Second)
+	d.Enabled, d.RetryFor = true, int64(egress.RetryFor/time.Second)
 	err := s.destinations.Insert(ctx, ws, d)
 	if errors.Is(err, store.ErrDuplicate) {
 		d.Name += " " + d.GetId()

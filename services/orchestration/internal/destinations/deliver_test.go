@@ -60,7 +60,7 @@ func TestDeliveriesAreSignedAndLogged(t *testing.T) {
 	w.pass()
 	require.Len(t, r.all(), 1, "the next attempt is later")
 	r.set(status(http.StatusAccepted))
-	w.clock.Advance(firstRetry)
+	w.clock.Advance(egress.FirstRetry)
 	w.pass()
 
 	got := r.all()

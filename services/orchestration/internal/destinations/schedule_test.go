@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 )
 
 func TestWaitsGrowWithinTheirBounds(t *testing.T) {
@@ -16,18 +17,18 @@ func TestWaitsGrowWithinTheirBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		failures := rapid.Int64Range(0, 1<<40).Draw(t, "failures")
 		random := rapid.Float64Range(0, 0.999999).Draw(t, "random")
-		for _, wait := range []func(int64, float64) time.Duration{retryWait, probeWait} {
+		for _, wait := range []func(int64, float64) time.Duration{egress.RetryWait, probeWait} {
 			got, middle := wait(failures, random), wait(failures, 0.5)
 			require.InDelta(t, float64(middle), float64(got), 0.2*float64(middle)+1, "jitter")
 			require.LessOrEqual(t, wait(failures, 0.5), wait(failures+1, 0.5))
 			require.GreaterOrEqual(t, got, 4*time.Second)
 		}
-		require.LessOrEqual(t, retryWait(failures, random), longestWait*6/5)
+		require.LessOrEqual(t, egress.RetryWait(failures, random), egress.LongestWait*6/5)
 		require.LessOrEqual(t, probeWait(failures, random), longestProbe*6/5)
 	})
-	require.Equal(t, firstRetry, retryWait(1, 0.5))
-	require.Equal(t, 15*time.Second, retryWait(2, 0.5))
-	require.Equal(t, longestWait, retryWait(30, 0.5))
+	require.Equal(t, egress.FirstRetry, egress.RetryWait(1, 0.5))
+	require.Equal(t, 15*time.Second, egress.RetryWait(2, 0.5))
+	require.Equal(t, egress.LongestWait, egress.RetryWait(30, 0.5))
 }
 
 func TestRetryAfterIsBounded(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -74,7 +75,7 @@ func (r *Runner) Retry(ctx context.Context, effects []store.Effect) error {
 
 // remember keeps the run of a dead letter until its deliveries have ended again.
 func (r *Runner) remember(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun) error {
-	expires := r.Store.Now().Add(keepFor + RetryFor).UnixMicro()
+	expires := r.Store.Now().Add(keepFor + egress.RetryFor).UnixMicro()
 	_, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
 		next.Expires = &expires
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
@@ -117,9 +116,6 @@ func undelivered(o *result, run *orchv1.AutomationActionRun, cause, log string) 
 	o.details["notification_log"] = log
 	return o.fail("Notification failed: %s", cause)
 }
-
-// RetryFor is the time for the attempts of a call or a notification.
-const RetryFor = 7 * 24 * time.Hour
 
 // KindDelivered is the effect of a delivery that has ended: it concerns the action run.
 const KindDelivered = "automation.delivered"

@@ -2,12 +2,14 @@
 //
 //	action run: due ──claim──► executing ──┬─ done ─────────────► action.triggered, action.executed
 //	             ▲                         ├─ refused ──────────► action.triggered, action.failed, dead letter
-//	             └── backoff, 4 attempts ──┴─ failed for now ───► … then action.failed, dead letter
+//	             └── backoff ◄─────────────┴─ failed for now ───► … then action.failed, dead letter
 //
 // The first action of a firing is due at once; each makes the next one due after its first attempt, so they begin in order.
 // A claim is a lease on the run: a compare-and-set moves the time at which the run is due, and the execution renews it. A replica
 // that dies leaves the run to another one after leader.Duration, and one that ends releases it. Event ids derive from the
 // run's id, so events are idempotent. The operations of an action on the server are idempotent too: a deployment run has an idempotency key. An email may be sent again after a crash.
+//
+// An action is attempted 4 times. Mail depends on a server outside, and is attempted for 7 days, as calls and notifications are.
 //
 // Calls and notifications become deliveries to the destinations of their blocks (package destinations). The run waits for the end of its
 // deliveries, which ends it:

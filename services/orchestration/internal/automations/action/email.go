@@ -204,7 +204,7 @@ func (r *Runner) email(ctx context.Context, o *result, ws uuid.UUID, run *orchv1
 	if !ok {
 		return o
 	}
-	if !r.checkRecipients(ctx, o, ws, to) {
+	if !r.checkRecipients(ctx, o, ws, to, run.GetAttempts() <= 1) {
 		return o
 	}
 	err := r.Mail.send(ctx, to, r.Mail.compose(to, subject, body, run.GetId(), r.Store.Now()))
@@ -217,6 +217,7 @@ func (r *Runner) email(ctx context.Context, o *result, ws uuid.UUID, run *orchv1
 	if permanent {
 		return o.fail("Notification failed")
 	}
+	o.outside = true
 	return o.later(errors.New("Notification failed: " + problem))
 }
 

@@ -32,8 +32,8 @@ func (r Recipients) allowed(ctx context.Context, account uuid.UUID, address stri
 	return member, nil
 }
 
-// checkRecipients fails the result if the account of a workspace may not send to all addresses now. It counts them.
-func (r *Runner) checkRecipients(ctx context.Context, o *result, ws uuid.UUID, to []string) (ok bool) {
+// checkRecipients fails the result if the account of a workspace may not send to all addresses now. It counts those of a first attempt.
+func (r *Runner) checkRecipients(ctx context.Context, o *result, ws uuid.UUID, to []string, first bool) (ok bool) {
 	account, err := r.Account(ctx, ws)
 	if err != nil {
 		o.later(fmt.Errorf("read the account of the workspace: %w", err))
@@ -50,7 +50,7 @@ func (r *Runner) checkRecipients(ctx context.Context, o *result, ws uuid.UUID, t
 			return false
 		}
 	}
-	if limit := r.Recipients.PerHour; limit > 0 && !r.mails.AddWithin(account, len(to), limit, r.Store.Now()) {
+	if limit := r.Recipients.PerHour; limit > 0 && first && !r.mails.AddWithin(account, len(to), limit, r.Store.Now()) {
 		o.fail("The account sends mail to at most %d recipients in an hour (ORCH_SMTP_ACCOUNT_RECIPIENTS_PER_HOUR)", limit)
 		return false
 	}

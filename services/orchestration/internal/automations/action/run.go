@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/tracing"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
+	"github.com/orch-project/orch/services/orchestration/internal/egress"
 	"github.com/orch-project/orch/services/orchestration/internal/leader"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/workspacelimit"
@@ -27,7 +28,7 @@ const (
 	pollEvery = time.Second
 	// timeLimit bounds one execution.
 	timeLimit = 90 * time.Second
-	// maxAttempts bounds executions, and the others are spread over the time between firstRetry and its multiples.
+	// maxAttempts bounds the attempts of an action on this server, with waits between firstRetry and its multiples.
 	maxAttempts = 4
 	firstRetry  = time.Second
 	// keepFor is how long a run is kept after its end: until then its firing is recognised as a duplicate.
@@ -176,9 +177,7 @@ func (r *Runner) settle(ctx context.Context, claimed *claim, result *result) err
 			next.Next, next.Reason, next.Related = nil, "", result.related
 		})
 	}
-	if result.transient && run.GetAttempts() < maxAttempts {
-		wait := firstRetry << (2 * (run.GetAttempts() - 1)) // 1 s, 4 s, 16 s.
-		wait += time.Duration(r.Random() * float64(wait) / 2)
+	if wait, again := r.nextAttempt(run, result); again {
 		return claimed.edit(ctx, func(next *orchv1.AutomationActionRun) {
 			next.Next, next.Reason = proto.Int64(r.Store.Now().Add(wait).UnixMicro()), result.reason
 		})
@@ -187,6 +186,21 @@ func (r *Runner) settle(ctx context.Context, claimed *claim, result *result) err
 		return err
 	}
 	return r.end(ctx, claimed.ws, claimed.id, run, result, claimed.edit)
+}
+
+// nextAttempt returns the wait before the next attempt of an execution, and false after the last one.
+func (r *Runner) nextAttempt(run *orchv1.AutomationActionRun, result *result) (wait time.Duration, again bool) {
+	switch {
+	case !result.transient:
+		return 0, false
+	case result.outside:
+		left := microTime(run.GetFiring().GetTriggered()).Add(egress.RetryFor).Sub(r.Store.Now())
+		return min(egress.RetryWait(int64(run.GetAttempts()), r.Random()), left), left > 0
+	default:
+		wait = firstRetry << (2 * (min(run.GetAttempts(), maxAttempts) - 1)) // 1 s, 4 s, 16 s.
+		wait += time.Duration(r.Random() * float64(wait) / 2)
+		return wait, run.GetAttempts() < maxAttempts
+	}
 }
 
 // end counts the outcome of an action, writes a dead letter for a failure, and ends the run.
