@@ -61,6 +61,22 @@ images: ## build the images of all programs for PLATFORMS (this machine's) and p
 release: $(BIN)/nfpm $(BIN)/cyclonedx-gomod $(BIN)/ociimage ## make the files of a release in dist/; VERSION=1.2.3 PLATFORMS="linux/amd64" SIGNING_KEY=key.pem CHARTS_URL=https://…
 	VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' SIGNING_KEY='$(SIGNING_KEY)' CHARTS_URL='$(CHARTS_URL)' tools/release dist
 
+# The program that draws the diagrams of the documents in the browser, from npm's package.
+MERMAID := $(CURDIR)/.cache/mermaid-11.12.0
+
+$(MERMAID):
+	@command -v npm > /dev/null || { echo 'npm is missing: it fetches the program that draws diagrams'; exit 1; }
+	rm -rf $@.part
+	mkdir -p $@.part
+	cd $@.part && tar --extract --gzip --strip-components=1 --file "$$(npm pack --silent $(subst mermaid-,mermaid@,$(notdir $@)))"
+	mv $@.part $@
+
+.PHONY: site
+site: $(VENV)/site $(MERMAID) ## build the documents as a static site in .cache/site, with search, and check that it asks no other host; it needs Python and npm
+	MERMAID=$(MERMAID) NO_MKDOCS_2_WARNING=1 $(VENV)/site/bin/mkdocs build --config-file tools/site/mkdocs.yml
+	ORCH_TEST_SITE=$(CURDIR)/.cache/site go test -count=1 -run='^TestSite$$' $(TESTFLAGS) ./test/documents
+	@echo 'Read it with: python3 -m http.server --directory .cache/site'
+
 .PHONY: down
 down: ## stop the containers; the data stays in its volumes
 	docker compose down
@@ -91,6 +107,11 @@ e2e-web: ## read every page of the dashboard in Chromium and use every action, w
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update && apt-get install -y chromium; } || \
 		{ echo "e2e-web needs Chromium: install the package chromium, or set ORCH_TEST_CHROMIUM"; [ -n "$$ORCH_TEST_CHROMIUM" ]; }
 	ORCH_TEST_SCREENSHOTS=$(SCREENSHOTS) go test -count=1 -v -timeout=30m -tags=e2eweb $(TESTFLAGS) ./test/e2e/web
+
+.PHONY: e2e-site
+e2e-site: site ## read every page of the site in Chromium, with its diagrams and its search; SCREENSHOTS=folder keeps images
+	ORCH_TEST_SITE=$(CURDIR)/.cache/site ORCH_TEST_SCREENSHOTS=$(SCREENSHOTS) \
+		go test -count=1 -v -timeout=10m -tags=e2eweb -run='^TestSite$$' $(TESTFLAGS) ./test/e2e/web
 
 .PHONY: screenshots
 screenshots: ## take the images of the README again
