@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
@@ -102,18 +101,4 @@ func (c *connection) showEvaluation(cmd *cobra.Command, answer json.RawMessage) 
 		c.say(cmd, "The evaluation ended at %s: it reached the bound %q.", result.Until, *result.StoppedBy)
 	}
 	return nil
-}
-
-// parseSpan reads a duration; "7d" is seven times 24 hours.
-func parseSpan(text string) (time.Duration, error) {
-	span, err := time.ParseDuration(text)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n float64
-		n, err = strconv.ParseFloat(days, 64)
-		span = time.Duration(n * float64(24*time.Hour))
-	}
-	if err != nil || span <= 0 {
-		return 0, fmt.Errorf("%w: %q is not a time range such as 30m, 24h or 7d", errArgument, text)
-	}
-	return span, nil
 }

@@ -38,7 +38,7 @@ With --totals the command counts the runs and events of the stored hours again, 
 	repair := cmd.Flags().String("repair", "", "new data directory for everything that can be read")
 	backup := cmd.Flags().String("backup", "", "backup to take from what cannot be read (with --repair)")
 	totals := cmd.Flags().Bool("totals", false, "count the stored hours again")
-	since := cmd.Flags().Duration("since", 0, "age of the first hour to count again (with --totals; all hours without)")
+	since := spanFlag(cmd.Flags(), "since", "age of the first hour to count again (with --totals; all hours without)")
 	fix := cmd.Flags().Bool("fix", false, "repair hours that differ (with --totals)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path, err := dataDir()

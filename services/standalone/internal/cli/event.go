@@ -95,7 +95,7 @@ func eventListCommand(c *connection) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	filter := newEventFilter(cmd)
-	cmd.Flags().DurationVar(&filter.since, "since", 24*time.Hour, "events of a span of time that ends now")
+	spanVar(cmd.Flags(), &filter.since, "since", 24*time.Hour, "events of a span of time that ends now")
 	limit := cmd.Flags().Int("limit", 20, "the maximum number of events")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := c.server()
@@ -145,7 +145,7 @@ func eventTailCommand(c *connection) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	filter := newEventFilter(cmd)
-	cmd.Flags().DurationVar(&filter.since, "since", 0, "begin with the events of a span of time before now")
+	spanVar(cmd.Flags(), &filter.since, "since", 0, "begin with the events of a span of time before now")
 	every := cmd.Flags().Duration("every", tailInterval, "the polling interval")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *every <= 0 {

@@ -24,7 +24,11 @@ func usageErrors(cmd *cobra.Command) {
 	})
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
-			if err := errors.Join(check(c, args), c.ValidateRequiredFlags(), c.ValidateFlagGroups()); err != nil {
+			err := check(c, args)
+			if err != nil {
+				err = argumentError(c, args, err)
+			}
+			if err = errors.Join(err, c.ValidateRequiredFlags(), c.ValidateFlagGroups()); err != nil {
 				return fmt.Errorf("%w: %w; see %s --help", errArgument, err, c.CommandPath())
 			}
 			return nil
@@ -42,6 +46,33 @@ func usageErrors(cmd *cobra.Command) {
 	}
 	for _, below := range cmd.Commands() {
 		usageErrors(below)
+	}
+}
+
+// argumentError names the argument that is missing or too many, by the usage line of a command; err if the line decides neither.
+func argumentError(c *cobra.Command, args []string, err error) error {
+	var required, optional []string
+	afterFlag := false
+	for _, word := range strings.Fields(c.Use)[1:] {
+		switch {
+		case strings.HasPrefix(word, "-"):
+			afterFlag = true
+			continue
+		case afterFlag: // The flag's value.
+		case strings.HasPrefix(word, "["):
+			optional = append(optional, word)
+		default:
+			required = append(required, strings.TrimSuffix(word, "..."))
+		}
+		afterFlag = false
+	}
+	switch known := len(required) + len(optional); {
+	case len(args) < len(required):
+		return fmt.Errorf("the %s is missing: %s %s", required[len(args)], c.CommandPath(), strings.Join(strings.Fields(c.Use)[1:], " "))
+	case len(args) > known:
+		return fmt.Errorf("unexpected argument %q", args[known])
+	default:
+		return err
 	}
 }
 

@@ -25,7 +25,7 @@ func expiry(at *time.Time) string {
 
 // expiresFlag adds --expires-in. The returned function gives the expiry, nil for never.
 func expiresFlag(cmd *cobra.Command, what string) func() (*time.Time, error) {
-	span := cmd.Flags().Duration("expires-in", 0, "how long "+what+" is valid, such as 720h; the default is forever")
+	span := spanFlag(cmd.Flags(), "expires-in", "how long "+what+" is valid, such as 30d; the default is forever")
 	return func() (*time.Time, error) {
 		if *span < 0 {
 			return nil, fmt.Errorf("%w: --expires-in must be positive", errArgument)

@@ -57,7 +57,7 @@ started again within 15 minutes; a delivery whose answer it had not seen is forw
 	filter := textFlag(cmd, "filter", "", "a Jinja2 expression over method, headers, body, query and path that chooses deliveries")
 	secret := textFlag(cmd, "secret", "", "the secret that forwarded requests are signed with; of two lines the first")
 	forward := cmd.Flags().String("forward", "", "the address that requests are forwarded to, such as http://localhost:3000/hooks")
-	since := cmd.Flags().Duration("since", 0, "begin with deliveries of the log that arrived in this time, such as 1h")
+	since := spanFlag(cmd.Flags(), "since", "begin with deliveries of the log that arrived in this time, such as 1h")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		l := &listenSession{connection: c, cmd: cmd, engine: render.New(render.Options{}), again: make(chan struct{}, 1)}
 		var err error

@@ -130,7 +130,7 @@ func serviceAccountRotateCommand(c *connection) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	expires := expiresFlag(cmd, "the new key")
-	overlap := cmd.Flags().Duration("overlap", 0, "how long the old key stays valid, at most 48h; the default revokes it at once")
+	overlap := spanFlag(cmd.Flags(), "overlap", "how long the old key stays valid, at most 48h; the default revokes it at once")
 	yes := yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		at, err := expires()

@@ -141,7 +141,7 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	flags.BoolVar(&f.strict, "strict", false, "treat a missing value as a template error")
 	flags.StringVar(&f.filterError, "filter-error", "", "what a failing filter does with its request: fail (400) or filtered (204)")
 	flags.StringSliceVar(&f.methods, "method", nil, "a method to accept, such as POST; several may be given; all without it")
-	flags.DurationVar(&f.maxSilence, "max-silence", 0, "report the webhook as silent after this time without a request, such as 25h; 0 means never")
+	spanVar(flags, &f.maxSilence, "max-silence", 0, "report the webhook as silent after this time without a request, such as 25h; 0 means never")
 	flags.StringVar(&f.rate, "rate", "", "the rate limit, such as 100/60s; 0 means none")
 	flags.IntVar(&f.burst, "burst", 0, "how many requests the rate limit allows at once; by default those of --rate")
 	_ = cmd.RegisterFlagCompletionFunc("filter-error", cobra.FixedCompletions([]string{"fail", "filtered"}, cobra.ShellCompDirectiveNoFileComp))

@@ -27,7 +27,7 @@ func webhookCreateCommand(c *connection) *cobra.Command {
 	}
 	flags := newWebhookFlags(cmd)
 	disabled := cmd.Flags().Bool("disabled", false, "make it, but take no requests yet")
-	preset := cmd.Flags().String("preset", "", "set it up for a provider; `orch webhook presets` lists them")
+	preset := cmd.Flags().String("preset", "", "set it up for a `provider`; orch webhook presets lists them")
 	ifAbsent := cmd.Flags().Bool("if-absent", false, "do nothing if a webhook has the name")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := c.server()

@@ -82,7 +82,7 @@ func newDeliveryFilter(cmd *cobra.Command) *deliveryFilter {
 	f := &deliveryFilter{}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.failed, "failed", false, "deliveries that were refused or failed")
-	flags.DurationVar(&f.since, "since", 0, "deliveries of a span of time that ends now, such as 1h")
+	spanVar(flags, &f.since, "since", 0, "deliveries of a span of time that ends now, such as 1h")
 	flags.StringVar(&f.status, "status", "", "deliveries with an HTTP status or a range of them, such as 401 or 400-499")
 	flags.StringSliceVar(&f.reasons, "reason", nil, "deliveries that ended for a reason: "+strings.Join(deliverylog.Reasons(), ", "))
 	flags.StringSliceVar(&f.senders, "from", nil, "deliveries of an address of a sender; several may be given")
