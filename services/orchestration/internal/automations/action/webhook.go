@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -41,6 +42,13 @@ func call(b *block, _, payload string) ([]*egress.Message, error) {
 	}
 	m := egress.NewMessage(method, b.text("url"))
 	m.Body = []byte(payload)
+	switch { // The block may name another type.
+	case payload == "":
+	case json.Valid(m.Body):
+		m.Header.Set("Content-Type", "application/json")
+	default:
+		m.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	}
 	for name, value := range b.object("headers") {
 		if text, ok := value.(string); ok {
 			m.SetSecret(name, text)
