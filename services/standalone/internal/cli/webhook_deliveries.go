@@ -27,6 +27,7 @@ type delivery struct {
 
 	ErrorColumn *int    `json:"error_column"`
 	Reason      *string `json:"reason"`
+	Count       int64   `json:"count"`
 
 	Event     *string  `json:"event"`
 	EventIDs  []string `json:"event_ids"`
@@ -46,8 +47,16 @@ func deliveryRow(d delivery) []string {
 	}
 }
 
-// result is what became of it, in a line.
+// result is the outcome in a line, with the number of requests that the entry stands for.
 func (d delivery) result() string {
+	if d.Count > 1 {
+		return strings.TrimSpace(fmt.Sprintf("%s (stands for %d requests)", d.outcome(), d.Count))
+	}
+	return d.outcome()
+}
+
+// outcome returns the error, the events, or another end of one request.
+func (d delivery) outcome() string {
 	switch {
 	case d.Error != nil:
 		return placed(*d.Error, d.ErrorLine, d.ErrorColumn)

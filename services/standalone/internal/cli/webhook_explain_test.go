@@ -35,3 +35,23 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	require.Contains(t, answered, "handshake         answered")
 	require.NotContains(t, answered, "template")
 }
+
+func TestTheResultOfADeliveryCountsRequestsWithoutAnEntry(t *testing.T) {
+	t.Parallel()
+	reason, event := "template", "push"
+	for name, test := range map[string]struct {
+		delivery delivery
+		want     string
+	}{
+		"one event":             {delivery{Event: &event, Count: 1}, "push"},
+		"an earlier server":     {delivery{Event: &event}, "push"},
+		"refusals":              {delivery{Error: &reason, Count: 1200}, "template (stands for 1200 requests)"},
+		"nothing else to show":  {delivery{Count: 2}, "(stands for 2 requests)"},
+		"several events, twice": {delivery{Event: &event, EventIDs: []string{"a", "b", "c"}, Count: 2}, "push and 2 more (stands for 2 requests)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, test.want, test.delivery.result())
+		})
+	}
+}
