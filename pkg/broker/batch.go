@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Batch gathers events that are to be published together. They are encoded when they are added, so that a batch holds no
-// more than what will travel. It is not safe for concurrent use.
+// Batch gathers events that are to be published together. It encodes an event when it is added, and keeps the encoded form
+// alone. It is not safe for concurrent use.
 type Batch struct {
 	publisher *Publisher
 	waiters   []*waiter // In the order of their first events.
@@ -26,7 +26,7 @@ type waiter struct {
 	shard     int
 	span      trace.Span  // The publisher's, for the span of the frame.
 	result    chan error  // Gets exactly one value from the committer; buffered, so that nobody need listen.
-	abandoned atomic.Bool // The publisher has gone: what is not yet in a frame need not be sent.
+	abandoned atomic.Bool // The publisher has stopped waiting: events that no frame has yet need not be sent.
 	timer     *time.Timer // The publisher's; stopped unless it waits for the result.
 }
 
@@ -136,7 +136,8 @@ func (b *Batch) open(shard int) *waiter {
 	return w
 }
 
-// empty gives what the batch holds back for others; those that a committer may still look at are left to it.
+// empty removes all waiters from the batch. If they are settled, no committer reads them any more, and other batches may reuse
+// them; else the committer owns them.
 func (b *Batch) empty(settled bool) {
 	if settled {
 		for _, w := range b.waiters {

@@ -17,7 +17,7 @@ import (
 //
 //	     ┌──────────── queue empty ────────────┐
 //	     v                                     │
-//	wait for one ──> gather what waits ──> send frame ──> release its publishers
+//	wait for one ──> gather the queue ───> send frame ──> release its publishers
 //	                                        │  ^
 //	                                        └──┘ no response: the same frame again, until AckTimeout
 //
@@ -60,7 +60,7 @@ func newCommitter(c *Conn, shard int, flow *flowControl, closing <-chan struct{}
 	}
 }
 
-// run commits frames until closing; then it commits what is queued and returns.
+// run commits frames until closing; then it commits the queue and returns.
 func (k *committer) run() {
 	var waiters []*waiter
 	for {

@@ -26,7 +26,7 @@ func queued(sizes ...int) *committer {
 	return k
 }
 
-// Frames hold what waits, in its order, are never over the limits unless of one event, and never end early.
+// Frames have the waiting events, in their order, are never over the limits unless of one event, and never end early.
 func TestFrameLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

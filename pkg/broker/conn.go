@@ -35,8 +35,8 @@ type Conn struct {
 	close  sync.Once
 }
 
-// Connect connects, asserts what the broker must promise (see the package documentation) and makes the streams and
-// durable consumers that are missing. While no server responds it retries until ctx or Config.ConnectTimeout ends. A
+// Connect connects, checks the settings of the broker (see the package documentation) and makes the streams and durable
+// consumers that are missing. While no server responds it retries until ctx or Config.ConnectTimeout ends. A
 // server that refuses the connection, or has the wrong settings, is an error at once.
 func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	cfg, err := cfg.withDefaults()
@@ -87,7 +87,7 @@ func (c *Conn) options() []nats.Option {
 	return append(opts, c.cfg.Options...)
 }
 
-// prepare asserts the server's settings and makes what is missing.
+// prepare checks the server's settings, and makes the streams and durable consumers that are missing.
 func (c *Conn) prepare(ctx context.Context) error {
 	if got := c.nc.MaxPayload(); got < MinMaxPayload {
 		return fmt.Errorf("%w: %d bytes: set max_payload: 8MB in the server's configuration", ErrMaxPayload, got)
@@ -135,8 +135,8 @@ func (c *Conn) interruption() slog.Level {
 	return slog.LevelWarn
 }
 
-// Close refuses new events, waits for the frames in flight (Config.AckTimeout at most), ends what the connection
-// started and disconnects. Further calls do nothing.
+// Close refuses new events, waits for the frames in flight (Config.AckTimeout at most), ends the goroutines of the
+// connection and disconnects. Further calls do nothing.
 func (c *Conn) Close() error {
 	c.close.Do(func() {
 		c.publisher.close()

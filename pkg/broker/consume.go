@@ -80,7 +80,7 @@ type Delivery struct {
 //     dead-letter stream. Any other error redelivers the whole batch after a backoff, without end.
 //
 // When ctx ends, prefetched frames are returned to the server at once. While handle works, the server redelivers neither
-// its batch nor what waits behind it. The frames of a dead process are redelivered after Config.AckWait.
+// its batch nor the prefetched frames behind it. The frames of a dead process are redelivered after Config.AckWait.
 func (c *Conn) Consume(
 	ctx context.Context, durable string, opts ConsumeOptions, handle func(ctx context.Context, batch []Event) error,
 ) error {

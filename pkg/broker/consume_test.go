@@ -47,7 +47,7 @@ func TestHandledEventsLeaveTheStream(t *testing.T) {
 	}
 }
 
-// A paced consumer takes what came meanwhile into one batch, however many frames it came in.
+// A paced consumer takes the events that came meanwhile into one batch, however many frames have them.
 func TestPacedConsumerTakesManyFramesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := connectInProcess(t)

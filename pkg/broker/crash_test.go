@@ -22,7 +22,7 @@ import (
 // Environment variables of the victims of the crash tests, which are this test binary.
 const (
 	crashDir = "ORCH_TEST_CRASH_DIR" // Where the victim's broker is; makes the binary a victim.
-	crashJam = "ORCH_TEST_CRASH_JAM" // When set, the victim also consumes what it publishes, and gets stuck.
+	crashJam = "ORCH_TEST_CRASH_JAM" // When set, the victim also consumes its events, and gets stuck.
 )
 
 // crashVictim runs a broker with publishers until it is killed, and prints the id of every acknowledged event.
@@ -68,7 +68,7 @@ func numbered(id uuid.UUID) broker.Event {
 	return broker.Event{ID: id, Source: "/crash", Type: "test", Workspace: uuid.UUID{1}}
 }
 
-// TestKill: what a process acknowledged before it was killed is consumed after a restart, three times over one directory.
+// TestKill: the events that a process acknowledged before it was killed are consumed after a restart, three times over one directory.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -80,7 +80,7 @@ func TestKill(t *testing.T) {
 	requireConsumed(t, dir, acknowledged, time.Minute)
 }
 
-// TestKillConsumer: what a killed process had in flight, to be worked on next, is delivered soon after a restart.
+// TestKillConsumer: the frames that a killed process had in flight are delivered soon after a restart.
 func TestKillConsumer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -112,7 +112,7 @@ func requireConsumed(t *testing.T, dir string, acknowledged map[uuid.UUID]bool, 
 	require.Empty(t, acknowledged, "of %d acknowledged events these did not come", total)
 }
 
-// killVictim starts a victim, notes what it acknowledges, and kills it after n.
+// killVictim starts a victim, records the events that it acknowledges, and kills it after n.
 func killVictim(t *testing.T, dir string, acknowledged map[uuid.UUID]bool, n int, env ...string) {
 	t.Helper()
 	exe, err := os.Executable()

@@ -16,7 +16,7 @@ const maxRoomAttempts = 3
 // of a workspace within a factor of two.
 func sizeClass(bytes int) int { return bits.Len(uint(bytes)) }
 
-// usage is what the dead letters of a workspace occupy in their stream.
+// usage is the number and the bytes of the dead letters of a workspace in their stream.
 type usage struct {
 	filter   string // The subjects of its dead letters.
 	messages uint64
@@ -60,7 +60,7 @@ func largestUsage(subjects map[string]uint64) (largest usage) {
 	usages := map[string]*usage{}
 	for subject, n := range subjects {
 		filter, size := subject, uint64(assumed)
-		// The durable consumer, the workspace, the class of the size, then what identifies the letter.
+		// The durable consumer, the workspace, the class of the size, then the id of the letter.
 		if tokens := strings.Split(strings.TrimPrefix(subject, deadLetterPrefix), "."); len(tokens) >= 3 {
 			filter = deadLetterPrefix + "*." + tokens[1] + ".>"
 			if class, err := strconv.Atoi(tokens[2]); err == nil && class < 64 {

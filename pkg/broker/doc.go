@@ -11,14 +11,14 @@
 //
 // JetStream flushes once per message, which would make the disk the limit. So one goroutine per shard, the committer,
 // gathers the events that wait in this process into one message: a CloudEvents JSON batch of at most 256 events and
-// 512 KiB (a larger event travels alone). It never waits for company: it sends what queued up while the last frame was
-// in flight, so a lone event is not delayed. All publishers of a frame are released by its acknowledgement.
+// 512 KiB (a larger event travels alone). It does not wait for more events: a frame has the events that queued up while
+// the last frame was in flight, so a lone event is not delayed. The acknowledgement of a frame releases all its publishers.
 //
 // A frame has one id for all its attempts (Nats-Msg-Id), so sending an unanswered frame again stores it once. When no
 // acknowledgement comes in time, its publishers get ErrUnavailable, and the events may be stored all the same: delivery
 // is at least once, and consumers de-duplicate by an event's id and workspace.
 //
-// # What is asserted at the start
+// # Settings that Connect checks
 //
 // Connect refuses a broker that would break the promise "acknowledged means stored":
 //   - sync_interval must be "always", read from the servers' own JetStream settings (see sync.go);

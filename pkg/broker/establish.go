@@ -71,7 +71,7 @@ func temporary(err error) bool {
 // temporarilyUnavailable is the code of JetStream's errors that go away, such as a cluster without a leader.
 const temporarilyUnavailable = 503
 
-// refusalRemedy returns what an operator must change after a server refused the connection; empty when a retry may help.
+// refusalRemedy returns the change that an operator must make after a server refused the connection; empty when a retry may help.
 func refusalRemedy(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var alert tls.AlertError

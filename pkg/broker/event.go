@@ -32,13 +32,13 @@ type Event struct {
 	TraceState  string
 }
 
-// Key is what an event is known by: ids are their senders' own, and unique within a workspace.
+// Key identifies an event: senders choose the ids, which are unique within a workspace.
 type Key struct{ Workspace, ID uuid.UUID }
 
-// Key is what e is known by.
+// Key returns the key by which consumers recognize duplicates.
 func (e *Event) Key() Key { return Key{e.Workspace, e.ID} }
 
-// Validate tells what keeps e from being published; the error matches ErrInvalidEvent. Size is not looked at.
+// Validate returns why e cannot be published: an error that matches ErrInvalidEvent. It does not check the size.
 func (e *Event) Validate() error {
 	switch {
 	case e.ID == uuid.Nil:

@@ -35,7 +35,7 @@ const (
 )
 
 // flowControl is credit-based flow control between the clients that publish events and the consumer that stores them.
-// Storing an event costs many times what publishing it does, so clients must not publish faster than events are stored
+// Storing an event costs many times as much as publishing it, so clients must not publish faster than events are stored
 // for long. A client's events need credit before they are published:
 //
 //	               ┌── credit left ─────────────────> publish ──> stream ──> consumer "persist"

@@ -418,7 +418,7 @@ func TestConsumerPosition(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 }
 
-// Events of this process count exactly, however many frames they are in; those of others by the average.
+// Events of this process count exactly, however many frames they are in; events of other processes by the average.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	var b backlog

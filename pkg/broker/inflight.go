@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// inFlight is the set of messages that were delivered to this process and are not yet acknowledged: queued messages as
-// well as those that a handler works on. While extendAckWait runs, the server never redelivers them. So the ack wait only
+// inFlight is the set of messages that were delivered to this process and are not yet acknowledged: queued messages, and
+// messages that a handler works on. While extendAckWait runs, the server never redelivers them. So the ack wait only
 // bounds how long the messages of a dead process stay undelivered.
 type inFlight struct {
 	mu       sync.Mutex

@@ -35,9 +35,8 @@ type JournalConfig struct {
 	MaxAge time.Duration
 }
 
-// Journal carries notes from many processes to one kind of consumer: what is good to have and not worth holding anything
-// up for. When nobody consumes, the oldest entries are dropped; nothing else ever waits for it. It is safe for concurrent
-// use.
+// Journal carries entries of logs from many processes to one kind of consumer, best effort: a full journal drops the oldest
+// entries, and no writer waits for a consumer. It is safe for concurrent use.
 type Journal struct {
 	conn *Conn
 	name string

@@ -52,7 +52,7 @@ func (k *KV) Entries(ctx context.Context, visit func(Entry) error) error {
 const maxCompacted = 10_000
 
 // Compact removes the entries that are tombstones and older than age, and the markers of keys that were removed longer ago. An entry
-// that was changed since stays. So a writer must not be delayed for longer than age: it could restore what a tombstone deleted.
+// that was changed since stays. So a writer must not be delayed for longer than age: it could restore an entry that a tombstone deleted.
 func (k *KV) Compact(ctx context.Context, age time.Duration, tombstone func(value []byte) bool) error {
 	before := time.Now().Add(-age)
 	var old []Entry

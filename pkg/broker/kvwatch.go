@@ -32,7 +32,7 @@ type Change struct {
 //
 // Of several quick changes of one key Watch may deliver only the last one. After an interruption it may deliver the
 // values again, with another InitialDone; a key that was removed in between is delivered as Deleted. So a receiver that
-// applies every Change converges to the bucket. A KV has one watch, the one that LastContact describes.
+// applies every Change converges to the bucket. A KV has one watch, which LastContact describes.
 func (k *KV) Watch(ctx context.Context, handle func(Change)) error {
 	owner := ctx
 	ctx, cancel := context.WithCancel(owner)

@@ -28,7 +28,7 @@ type prefetcher struct {
 func newPrefetcher(consumer jetstream.Consumer, f *inFlight, messages, bytes int, roomWait time.Duration) *prefetcher {
 	return &prefetcher{
 		consumer: consumer, inFlight: f, messages: messages, bytes: bytes, roomWait: roomWait,
-		frames: make(chan jetstream.Msg, 2*messages), // A full set, and what is on its way when fetching stops.
+		frames: make(chan jetstream.Msg, 2*messages), // A full set, and the messages that are on their way when fetching stops.
 	}
 }
 
@@ -56,7 +56,7 @@ func (p *prefetcher) fetchAll(ctx context.Context) error {
 // drainTimeout bounds the wait for messages that are on their way. Only a lost connection needs it.
 const drainTimeout = time.Second
 
-// fetch receives frames until the in-flight set is full or ctx ends. It then drains what is on its way: a message that
+// fetch receives frames until the in-flight set is full or ctx ends. It then drains the messages that are on their way: one that
 // is left behind is redelivered only after the ack wait.
 //
 // It consumes by a callback, because the subscription of a callback keeps every message that arrives. A message iterator has room for the
@@ -150,7 +150,7 @@ func (f *fetching) end() {
 	f.ended = true
 }
 
-// turnover counts what was received since a moment.
+// turnover counts the messages and bytes that were received since a moment.
 type turnover struct {
 	since           time.Time
 	messages, bytes int

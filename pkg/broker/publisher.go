@@ -82,7 +82,7 @@ func (p *Publisher) PublishWithin(ctx context.Context, timeout time.Duration, e 
 
 // PublishAll publishes events in their order and returns nil when all are stored. After an error some of them may be
 // stored, and the first error is returned; nothing is sent when one of them is invalid or too large. A list longer than
-// the queue is fed in as the queue empties; what is fed in at once has Config.AckTimeout of its own.
+// the queue enters it in parts as the queue empties, and each part has a Config.AckTimeout of its own.
 func (p *Publisher) PublishAll(ctx context.Context, events []Event) error {
 	ctx, span := tracing.StartProducer(ctx, spanPublish)
 	err := p.publishAll(ctx, events)
@@ -145,8 +145,8 @@ func (p *Publisher) publish(ctx context.Context, b *Batch, timeout time.Duration
 }
 
 // PublishPaced is PublishBatch for events of clients, under backpressure: while events are published faster than they
-// are stored, it first waits for credit, for timeout at most (0: without limit). So what it acknowledges is soon stored
-// too. It returns ErrUnavailable, and has sent nothing, when no credit comes in time.
+// are stored, it first waits for credit, for timeout at most (0: without limit). So the events that it acknowledges are
+// soon stored by their consumers too. It returns ErrUnavailable, and has sent nothing, when no credit comes in time.
 func (p *Publisher) PublishPaced(ctx context.Context, b *Batch, timeout time.Duration) error {
 	events := b.Len()
 	if err := p.Acquire(ctx, events, timeout); err != nil {
@@ -163,7 +163,7 @@ func (p *Publisher) Acquire(ctx context.Context, events int, timeout time.Durati
 	return p.flow.acquire(ctx, events, timeout, p.closing)
 }
 
-// Release ends what Acquire began, whether the events were published or not.
+// Release returns the credit of Acquire, whether the events were published or not.
 func (p *Publisher) Release(events int) { p.flow.release(events) }
 
 // enqueue passes w to its committer without waiting. The first in the queue always fits, however small the bounds.

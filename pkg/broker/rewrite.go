@@ -28,7 +28,7 @@ type StreamRewrite struct {
 // rewriteBatch bounds the messages that are in a stream twice, and memory with them.
 const rewriteBatch = 64
 
-// rewriteStream replaces every message of a stream by what rewrite makes of it, in order. A message cannot change in place, so
+// rewriteStream replaces every message of a stream by the result of rewrite, in order. A message cannot change in place, so
 // each is published again behind the others and removed. save is called before each step; interrupted after any, the rewriting
 // continues with the saved progress. Nobody else may use the stream meanwhile.
 func (c *Conn) rewriteStream(
@@ -133,7 +133,7 @@ func readBatch(ctx context.Context, stream jetstream.Stream, last uint64) ([]*je
 	return batch, nil
 }
 
-// republish publishes what rewrite makes of a message.
+// republish publishes the result of rewrite for a message.
 func (c *Conn) republish(ctx context.Context, stored *jetstream.RawStreamMsg, rewrite func(*nats.Msg) error) error {
 	msg := &nats.Msg{Subject: stored.Subject, Data: stored.Data, Header: nats.Header{}}
 	for key, values := range stored.Header {

@@ -25,7 +25,7 @@ type Settings struct {
 	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before fsync: a power failure then loses acknowledged events."`
 }
 
-// Validate says what is wrong, naming the settings. Zero is the default of numbers that were left out in code.
+// Validate returns an error that names the settings that are wrong. In code, zero is the default of a number.
 func (s Settings) Validate() error {
 	var errs []error
 	if s.Shards < 0 || s.Replicas < 0 || s.BucketBytes < 0 {

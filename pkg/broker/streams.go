@@ -39,7 +39,7 @@ func (c *Conn) ensureStreams(ctx context.Context) error {
 		Replicas:    c.cfg.Replicas,
 		Duplicates:  duplicateWindow,
 	}
-	// The small stream first: when the disk is small, the large one takes what is left.
+	// The small stream first: when the disk is small, the large one takes the rest.
 	dead := jetstream.StreamConfig{
 		Name:        StreamDeadLetters,
 		Description: "Events that a durable consumer rejected.",
@@ -182,8 +182,8 @@ func (c *Conn) ensureDurables(ctx context.Context) error {
 	return nil
 }
 
-// guardDurables puts back a durable consumer that was deleted while the services run: until then, what is published is
-// lost to it, so the loss is bounded by guardInterval and reported.
+// guardDurables creates a durable consumer again that was deleted while the services run. It misses the events that were
+// published meanwhile: guardInterval bounds the loss, and the log reports it.
 func (c *Conn) guardDurables() {
 	for clock.Pause(c.ctx, guardInterval) {
 		ctx, cancel := context.WithTimeout(c.ctx, guardInterval/2)

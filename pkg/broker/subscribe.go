@@ -17,8 +17,8 @@ type SubscribeOption func(*subscription)
 // OnReady calls ready once, when every event published from then on will be given to the handler.
 func OnReady(ready func()) SubscribeOption { return func(s *subscription) { s.ready = ready } }
 
-// OnGap calls missed when frames have passed that were not given to the handler, before what came after them is. The
-// subscription goes on; who promises to miss nothing must look elsewhere for what was missed.
+// OnGap calls missed when the subscription has lost frames, before the handler gets the frames that follow them. The
+// subscription goes on; a subscriber that must miss nothing reads the lost events from the store.
 func OnGap(missed func()) SubscribeOption { return func(s *subscription) { s.missed = missed } }
 
 type subscription struct{ ready, missed func() }

@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 )
 
-// A subscriber learns that frames left the stream while it was cut off, before it gets what came after them.
+// A subscriber learns that frames left the stream while it was cut off, before it gets the frames that follow them.
 func TestSubscribersLearnOfGaps(t *testing.T) {
 	t.Parallel()
 	n := testkit.StartNATS(t, embeddednats.Options{Listen: "127.0.0.1:0"})

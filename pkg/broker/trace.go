@@ -52,8 +52,7 @@ func (e *Event) ContinueFrom(parent tracing.Parent) {
 type Spans []trace.Span
 
 // ContinueTraces starts a span for each event of a batch that belongs to a trace, and makes that span the event's parent.
-// The returned context has the first of
-// them: what a handler does for the whole batch belongs to that one.
+// The returned context has the first span, to which the work of a handler for the whole batch belongs.
 func ContinueTraces(ctx context.Context, t *tracing.Tracer, name string, batch []Event) (context.Context, Spans) {
 	if t == nil {
 		return ctx, nil

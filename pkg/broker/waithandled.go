@@ -10,7 +10,7 @@ import (
 const handledPoll = 20 * time.Millisecond
 
 // WaitHandled waits until a durable consumer has handled every event that was acknowledged before the call. A copy of
-// what the consumer writes is then complete up to that moment, without a copy of the stream.
+// the data that the consumer writes is then complete up to that moment, without a copy of the stream.
 func (c *Conn) WaitHandled(ctx context.Context, durable string) error {
 	bound, unbind := c.epoch.bind(ctx)
 	defer unbind()

@@ -1,4 +1,4 @@
-// Package brokertest is the conformance suite of pkg/broker: what holds on every broker that Orch is run with. A backend
+// Package brokertest is the conformance suite of pkg/broker: the tests that pass on every broker that Orch runs with. A backend
 // is a harness that opens a fresh, running broker; the suite is run by
 //
 //	brokertest.Run(t, func(t *testing.T) brokertest.Broker { … })
@@ -29,7 +29,7 @@ type Broker interface {
 // waitTimeout is how long the suite waits for something that must come. It is never waited for in full when all is well.
 const waitTimeout = 30 * time.Second
 
-// Run runs the suite. open is called once per test; what it opens ends with that test.
+// Run runs the suite. It calls open once per test; the broker ends with that test.
 func Run(t *testing.T, open func(t *testing.T) Broker) {
 	t.Helper()
 	for _, test := range []struct {
@@ -82,7 +82,7 @@ func connect(t *testing.T, b Broker, options ...func(*broker.Config)) *broker.Co
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.AckTimeout = 10 * time.Second // A loaded machine is not what is tested.
+	cfg.AckTimeout = 10 * time.Second // A slow machine must not fail the test.
 	for _, o := range options {
 		o(&cfg)
 	}
@@ -114,7 +114,7 @@ func events(n int) []broker.Event {
 	return all
 }
 
-// consume runs a consumer until the test ends (or stop is called) and gives what it got, one event at a time.
+// consume runs a consumer until the test ends (or stop is called) and gives its events, one at a time.
 func consume(t *testing.T, c *broker.Conn, durable string) (got <-chan broker.Event, stop func()) {
 	t.Helper()
 	ch := make(chan broker.Event)

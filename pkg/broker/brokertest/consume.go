@@ -98,7 +98,7 @@ func slowHandler(t *testing.T, b Broker) {
 	}
 }
 
-// slowBatches: what waits behind a slow handler for longer than the ack wait comes once, too.
+// slowBatches: events that wait behind a slow handler for longer than the ack wait come once, too.
 func slowBatches(t *testing.T, b Broker) {
 	const ackWait = 500 * time.Millisecond
 	c := connect(t, b, func(cfg *broker.Config) { cfg.AckWait = ackWait })
@@ -126,7 +126,7 @@ func slowBatches(t *testing.T, b Broker) {
 	quiet(t, deliveries)
 }
 
-// handsBack: a consumer that stops gives back what it has fetched ahead, long before the ack wait is over.
+// handsBack: a consumer that stops returns its prefetched frames, long before the ack wait is over.
 func handsBack(t *testing.T, b Broker) {
 	patient := func(cfg *broker.Config) { cfg.AckWait = 10 * time.Minute }
 	c := connect(t, b, patient)

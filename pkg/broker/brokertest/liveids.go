@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 )
 
-// LiveIDs tests a package's live feed of ids: what one process publishes under the feed's name reaches another one, and
+// LiveIDs tests a package's live feed of ids: an id that one process publishes under the feed's name reaches another process, and
 // messages that are not ids are dropped.
 func LiveIDs(t *testing.T, name string, open func(*broker.Conn) *broker.LiveIDs) {
 	t.Helper()

@@ -39,7 +39,7 @@ func roundTrip(t *testing.T, b Broker) {
 	})
 }
 
-// invalid: what cannot be written is refused with its reason, and nothing of a list is sent.
+// invalid: an event that cannot be written is refused with the reason, and nothing of a list is sent.
 func invalid(t *testing.T, b Broker) {
 	c := connect(t, b)
 	got, _ := consume(t, c, broker.DurablePersist)
@@ -105,7 +105,7 @@ func cancelledContext(t *testing.T, b Broker) {
 	b.Start(t)
 }
 
-// closed: after Close nothing is taken, and Close settles what was taken before.
+// closed: after Close the publisher refuses events, and Close settles the events that it took before.
 func closed(t *testing.T, b Broker) {
 	c := connect(t, b)
 	var wg sync.WaitGroup
@@ -185,7 +185,7 @@ func streamFull(t *testing.T, b Broker) {
 	require.NoError(t, c.Healthy())
 }
 
-// overload: what does not fit the queue is refused at once, not held.
+// overload: events that do not fit the queue are refused at once.
 func overload(t *testing.T, b Broker) {
 	c := connect(t, b, func(cfg *broker.Config) { cfg.QueueEvents, cfg.AckTimeout = 1, time.Second })
 	b.Stop(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 )
 
-// restart: what was acknowledged is there after the broker was stopped and started, for old connections and new ones.
+// restart: acknowledged events are there after the broker was stopped and started, for old connections and new ones.
 func restart(t *testing.T, b Broker) {
 	c := connect(t, b)
 	want := events(300)
@@ -26,7 +26,7 @@ func restart(t *testing.T, b Broker) {
 	receiveAll(t, got, more)
 }
 
-// subscribeFromNow: a feed gets what is published after it was ready, in order, and nothing from before; it survives a
+// subscribeFromNow: a feed gets the events that are published after it was ready, in order, and none from before; it survives a
 // restart of the broker, and holds no event back from leaving the stream.
 func subscribeFromNow(t *testing.T, b Broker) {
 	c := connect(t, b)
