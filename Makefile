@@ -170,6 +170,11 @@ e2e-release: ## make a release for this machine, install its archive and package
 	VERSION='$(VERSION)' PLATFORMS=linux/$$(go env GOARCH) ORCH_TEST_RELEASE=$(CURDIR)/dist \
 		go test -count=1 -v -timeout=30m -tags=e2e -run='^TestRelease$$' $(TESTFLAGS) ./test/deploy
 
+.PHONY: e2e-kubernetes
+e2e-kubernetes: ## check the overlays and both modes of the chart, and run the pod of the mode single by podman, from the image of a release
+	$(MAKE) release PLATFORMS=linux/$$(go env GOARCH)
+	ORCH_TEST_RELEASE=$(CURDIR)/dist go test -count=1 -v -timeout=30m -tags=e2e -run='^Test(Kubernetes|Helm|Pod)' $(TESTFLAGS) ./test/deploy
+
 .PHONY: e2e-replicaset
 e2e-replicaset: ## fail over three MongoDB members and three NATS servers under load, force a rollback; needs root, iproute2 and the server of test-mongo
 	ORCH_TEST_REPLICASET=1 go test -count=1 -v -timeout=20m -tags=e2e -run='^TestReplicaSet$$' $(TESTFLAGS) ./test/e2e

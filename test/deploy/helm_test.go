@@ -142,6 +142,18 @@ func TestHelmObjectsAreValid(t *testing.T) {
 	}
 }
 
+// The chart of this checkout has the version that the changes are listed under; a release replaces it.
+func TestHelmHasTheVersionOfTheChangelog(t *testing.T) {
+	t.Parallel()
+	changes, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(changes), "\n## [")
+	require.True(t, found)
+	version, _, _ := strings.Cut(rest, "]")
+	require.Equal(t, version, chartOf(t).Metadata.Version)
+	require.Equal(t, version, chartOf(t).AppVersion())
+}
+
 // Without a mode the chart describes the single binary: one pod that is confined, starts with its settings and keeps its data, with a
 // password of its own.
 func TestHelmIsASingleNodeByDefault(t *testing.T) {
