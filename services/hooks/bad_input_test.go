@@ -205,7 +205,7 @@ func serve(t *testing.T, nats string) hooks.Config {
 	return cfg
 }
 
-// TestSlowConnections holds 5,000 connections that have sent half a request. Those of the test are in the same process and
+// TestSlowConnections holds 5,000 connections that have sent half a request. The ends of the test are in the same process, and
 // counted with them.
 func TestSlowConnections(t *testing.T) {
 	if testing.Short() {

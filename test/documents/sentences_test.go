@@ -20,7 +20,7 @@ var unclear = []struct {
 	reason  string
 }{
 	{
-		regexp.MustCompile(`^(?i:what|those (?:that|who|which)|one (?:that|who|which)|who|which) .*\.$`),
+		regexp.MustCompile(`^(?i:what|those (?:that|who|which|of|for|in|with|without)|that of|one (?:that|who|which)|who|which) .*[.:]$`),
 		"the subject is a pronoun without an antecedent: name the thing",
 	},
 	{
@@ -66,6 +66,9 @@ func TestUnclearSentences(t *testing.T) {
 		"What is left is deleted.":                             1,
 		"It ends. Those that wait\nare woken.":                 1,
 		"It ends. One that waits is woken.":                    1,
+		"It has a limit. That of others differs.":              1,
+		"Files have sizes. Those without one are skipped.":     1,
+		"What is missing:":                                     1,
 		"Who may do this?":                                     0,
 		"what it holds":                                        0,
 		"It knows what it holds, and who may read it.":         0,

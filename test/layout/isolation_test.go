@@ -242,8 +242,8 @@ func fills(scan *ast.CallExpr, name string) (filled bool) {
 // sentinel is the name of an error that a function declares to end its own loop.
 var sentinel = regexp.MustCompile(`^err[A-Z]`)
 
-// failingReturns are the returns of a body whose last result is neither nil, a sentinel nor what a pass says. Those of function literals in it
-// belong to them.
+// failingReturns are the returns of a body whose last result is neither nil, a sentinel nor the error of a pass. The returns of function
+// literals in it belong to the literals.
 func failingReturns(body ast.Node) (found []token.Pos) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -84,8 +84,8 @@ func (e *Engine) list(
 	return list, nil
 }
 
-// eventID returns the id of an event in the list of a request with an id. That of the first one is the request's, as of an event that is
-// no list.
+// eventID returns the id of an event in the list of a request with an id. The first event, and an event that is
+// no list, have the id of the request.
 func eventID(id uuid.UUID, i int) uuid.UUID {
 	if id == uuid.Nil || i == 0 {
 		return id

@@ -11,7 +11,7 @@ import (
 )
 
 // atError is an error of a filter or a template at a position. Its message has the position once: "line 4, column 117: body.device has
-// no name". That of a filter says so.
+// no name". The message for a filter says so.
 type atError struct {
 	source error // ErrFilter, ErrTemplate or ErrResponse.
 	cause  *jinja.Error

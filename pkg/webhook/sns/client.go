@@ -132,7 +132,7 @@ func (c *Client) Confirm(ctx context.Context, address string) error {
 	return nil
 }
 
-// fetch returns a signing certificate. That of a host of SNS must be for SNS and chain to a public root; an additional host is
+// fetch returns a signing certificate. A certificate from a host of SNS must be for SNS and chain to a public root; an additional host is
 // trusted by its name.
 func (c *Client) fetch(ctx context.Context, address *url.URL) (*x509.Certificate, error) {
 	response, err := c.get(ctx, address.String())

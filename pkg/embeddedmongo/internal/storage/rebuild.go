@@ -100,7 +100,7 @@ func (b *rebuilding) rebuild(target *Engine) (err error) {
 	}
 	for _, ix := range c.Indexes()[1:] {
 		spec := ix.Spec
-		spec.Multikey = 0 // That of the documents that are inserted.
+		spec.Multikey = 0 // The inserted documents decide.
 		if _, err := b.to.CreateIndex(b.ctx, spec, func() error { return nil }); err != nil {
 			return fmt.Errorf("create index %s: %w", spec.Name, err)
 		}

@@ -28,7 +28,7 @@ type Registry struct {
 	keys     secrets.Keyring
 	certs    verify.Certificates
 	operator Rules
-	networks clientaddr.Networks // Those of the operator's rules.
+	networks clientaddr.Networks // The networks of the operator's rules.
 	rates    *ratelimit.Limiter
 
 	mu       sync.RWMutex

@@ -166,7 +166,7 @@ func (cs *session) send(ctx context.Context, d *orchv1.Destination, page []*orch
 	return context.Cause(sending)
 }
 
-// sendChain attempts deliveries one after another. Those of a key wait for the first one that fails.
+// sendChain attempts deliveries one after another. After a failure the later deliveries of its key wait.
 func (cs *session) sendChain(ctx context.Context, to *endpoint, chain []*orchv1.DestinationDelivery) error {
 	s, c, key := cs.sender.service, cs.claim, chain[0].Key
 	if key != nil {

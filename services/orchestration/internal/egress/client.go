@@ -178,8 +178,8 @@ func (m *Message) explain(err error) error {
 	return fmt.Errorf("%w; ORCH_AUTOMATIONS_ALLOWED_NETWORKS permits others", err)
 }
 
-// withoutAddress is an error of net/http without the addresses that it quotes. That of the request may be a secret, and those that a
-// name has, or the resolver's, belong to the operator's network.
+// withoutAddress is an error of net/http without the addresses that it quotes. The address of the request may be a secret; the
+// addresses of a name and of the resolver belong to the operator's network.
 func withoutAddress(err error) error {
 	var unresolved *net.DNSError
 	var operation *net.OpError

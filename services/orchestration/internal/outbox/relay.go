@@ -222,7 +222,7 @@ func (r *Relay) Flush(ctx context.Context, collection query.Collection, ws, id u
 	return err
 }
 
-// read reads one outbox. That of a missing document is empty.
+// read reads one outbox. A missing document has an empty outbox.
 func (r *Relay) read(ctx context.Context, k key, ws uuid.UUID) (store.Outbox, error) {
 	boxes, _, err := r.store.PendingOf(ctx, k.collection, []store.DocumentKey{{Workspace: ws, ID: k.id}})
 	if err != nil || len(boxes) == 0 {

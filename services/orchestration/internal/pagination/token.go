@@ -154,7 +154,7 @@ func (r *tokenReader) uvarint() uint64 {
 	return v
 }
 
-// matches reports whether a stored position is the token's, by the digests of long texts. That of a deleted row is nil.
+// matches reports whether a stored position is the token's, by the digests of long texts. A deleted row has a nil position.
 func (t token) matches(stored query.Position) bool {
 	return slices.EqualFunc(stored, t.after, func(v, own bson.RawValue) bool {
 		short := shortened(v)

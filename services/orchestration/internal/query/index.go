@@ -29,8 +29,8 @@ func (i Index) CoversWorkspaces() bool {
 // is tested for each document. So a filter lacks an index only if it rarely comes without a selective one.
 func Indexes() []Index { return withRetries(indexes()) }
 
-// The index of the outboxes with effects. Those without a recorded failure come first, by the times of their effects, so the sweeper
-// does not step over those with one.
+// The index of the outboxes with effects. Outboxes without a recorded failure come first, by the times of their effects, so the
+// sweeper does not step over failed ones.
 var (
 	outboxKeys    = keys("outbox_next_at", "outbox.at")
 	outboxPartial = bson.D{{Key: "outbox.at", Value: bson.D{{Key: "$exists", Value: true}}}}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// indexWait is how long a start waits for indexes. Those of new and small collections exist long before.
+	// indexWait is how long a start waits for indexes. Indexes of new and small collections exist long before.
 	indexWait = time.Second
 	// indexRetry is the time between attempts to build indexes.
 	indexRetry = 5 * time.Second

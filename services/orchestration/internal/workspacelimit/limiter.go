@@ -34,7 +34,7 @@ func (l *Limiter) Acquire(ws uuid.UUID, item string) bool {
 	return true
 }
 
-// limit is the number of items that a workspace may have at once. Those of one more workspace still fit.
+// limit is the number of items that a workspace may have at once. The items of one more workspace still fit.
 func (l *Limiter) limit() int { return min(l.maxShare, max(1, l.total/(len(l.used)+1))) }
 
 // Full reports whether no work can begin now.

@@ -26,7 +26,7 @@ func labelWidth(label string) int {
 	return min(max(utf8.RuneCountInString(label)*7+40, minWidth), maxWidth)
 }
 
-// size sets the size of a box. That of an opened subflow depends on its drawing, which is laid out first, so that open boxes
+// size sets the size of a box. The size of an opened subflow depends on its drawing, which is laid out first, so that open boxes
 // cannot overlap.
 func (b *Box) size() {
 	b.W, b.H = labelWidth(b.Title()), boxHeight

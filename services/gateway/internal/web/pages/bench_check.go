@@ -53,7 +53,7 @@ func checkDraft(r *page.Request, webhook string, before, after draft, requests [
 		olds[i], news[i] = render(webhook, before, one.key()), render(webhook, after, one.key())
 		calls = append(calls, olds[i], news[i])
 	}
-	_ = r.Call(calls...) // Those without an answer are counted as not compared.
+	_ = r.Call(calls...) // Calls without an answer are counted as not compared.
 	counts := make([]int, len(checkWords))
 	c := &templateCheck{}
 	filtered := 0

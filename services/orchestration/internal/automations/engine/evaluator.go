@@ -294,7 +294,7 @@ func (t *workspaceEvaluator) expire(ctx context.Context) error {
 	return t.apply(ctx, released, deferred, now)
 }
 
-// tick looks at the clock for buckets. Those of triggers that are gone or disabled are left alone. While the workspace has a
+// tick applies the time to buckets. It does not change the buckets of deleted and disabled triggers. While the workspace has a
 // backlog, a window that ends after the oldest event of the backlog stays open: that event may count in it.
 func (t *workspaceEvaluator) tick(ctx context.Context, due []*timer) error {
 	t.mu.Lock()

@@ -262,8 +262,8 @@ func TestAWorkspaceThatIsAlwaysSlowIsPutAside(t *testing.T) {
 	require.Equal(t, lastRetry, wait())
 }
 
-// Firings that are committed and not passed on yet end with their automation, and with their workspace. Those of the others are passed
-// on.
+// Firings that are committed and not passed on yet end with their automation, and with their workspace. The firings of the others are
+// passed on.
 func TestFiringsOfDeletedAutomationsEnd(t *testing.T) {
 	t.Parallel()
 	f := newFiring(t)

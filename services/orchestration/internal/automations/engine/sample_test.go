@@ -40,7 +40,7 @@ func (c *crowd) record(ws uuid.UUID, name, resource string, seconds int) {
 	}))
 }
 
-// A metric reads the events of flow runs alone. Those of tasks are many times as many.
+// A metric reads the events of flow runs alone. Task runs have many times as many.
 func TestAMetricReadsStateEvents(t *testing.T) {
 	t.Parallel()
 	c, ws, run := newCrowd(t), uuid.New(), uuid.New()

@@ -49,7 +49,7 @@ func binding(firings []simulate.Firing) []string {
 	return texts
 }
 
-// Every case without a quirk's tag must fire exactly as the reference does. Those with one may differ, and are listed in
+// Every case without a quirk's tag must fire exactly as the reference does. Cases with one may differ, and are listed in
 // testdata/differences.txt with the reason.
 func TestVectors(t *testing.T) {
 	t.Parallel()
