@@ -256,7 +256,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.searches = savedsearches.New(o.store)
 	o.assets = assets.New(o.store, cfg.Vocabulary)
 	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Scopes: registry, Quotas: o.quotas, Flush: flush, Vocabulary: cfg.Vocabulary})
-	o.automations = automations.New(o.store, cfg.Vocabulary, flush, o.quotas, deps.Admission)
+	o.automations = automations.New(o.store, cfg.Vocabulary, flush, o.quotas, deps.Admission,
+		func(ctx context.Context, ws uuid.UUID, run *orchv1.AutomationActionRun) ([]*orchv1.AutomationRendering, error) {
+			return o.actions.Preview(ctx, ws, run)
+		})
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.deadLetters = deadletters.New(o.store, o.relay, deps.Broker)
 	o.flows = flows.New(o.store, cfg.Vocabulary, flush)

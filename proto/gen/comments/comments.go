@@ -753,6 +753,8 @@ func Of(fullName string) string {
 		return "Number of stored events that were read."
 	case "orch.v1.AutomationEvaluation.firings":
 		return "Firings of the automation's trigger, oldest first."
+	case "orch.v1.AutomationEvaluation.last_event_id":
+		return "UUID of the last event that some trigger takes; null without one."
 	case "orch.v1.AutomationEvaluation.matched":
 		return "Number of events that some trigger takes."
 	case "orch.v1.AutomationEvaluation.stopped_by":
@@ -905,6 +907,22 @@ func Of(fullName string) string {
 		return "AutomationPartialUpdate enables or disables an automation."
 	case "orch.v1.AutomationPartialUpdate.enabled":
 		return "Whether the server evaluates the trigger; default true."
+	case "orch.v1.AutomationPreview":
+		return "AutomationPreview holds the rendered texts of an automation's actions."
+	case "orch.v1.AutomationPreview.event_id":
+		return "UUID of the event for which the texts are rendered; null when the last firing has none."
+	case "orch.v1.AutomationPreview.renderings":
+		return "Rendered templates, in the order of actions, actions_on_trigger and actions_on_resolve."
+	case "orch.v1.AutomationPreviewQuery":
+		return "AutomationPreviewQuery selects an automation and the event for which its texts are rendered."
+	case "orch.v1.AutomationPreviewQuery.automation":
+		return "Automation that need not be stored; null when automation_id names a stored one."
+	case "orch.v1.AutomationPreviewQuery.automation_id":
+		return "UUID of a stored automation; null when the body holds one."
+	case "orch.v1.AutomationPreviewQuery.event":
+		return "Event that need not be stored; null for event_id, or for the last firing of the stored automation."
+	case "orch.v1.AutomationPreviewQuery.event_id":
+		return "UUID of a stored event; null for event, or for the last firing of the stored automation."
 	case "orch.v1.AutomationQuery":
 		return "AutomationQuery selects, orders and paginates automations."
 	case "orch.v1.AutomationQuery.automations":
@@ -917,6 +935,18 @@ func Of(fullName string) string {
 		return "Token of the page, from the header Orch-Next-Page-Token of the preceding page; excludes offset, and absent means no token."
 	case "orch.v1.AutomationQuery.sort":
 		return "Order of the automations; default NAME_ASC."
+	case "orch.v1.AutomationRendering":
+		return "AutomationRendering is a template of an action with the value that it renders."
+	case "orch.v1.AutomationRendering.column":
+		return "Column of the error in the template, from 1; null when it has no single place."
+	case "orch.v1.AutomationRendering.error":
+		return "Why rendering failed; null otherwise."
+	case "orch.v1.AutomationRendering.field":
+		return "Field of the automation that has the template, such as \"actions.0.subject\"."
+	case "orch.v1.AutomationRendering.line":
+		return "Line of the error in the template, from 1; null when it has no single place."
+	case "orch.v1.AutomationRendering.value":
+		return "Rendered value: a text, or the object of the parameters; null when rendering failed."
 	case "orch.v1.AutomationService":
 		return "Automations run actions when a trigger fires on events."
 	case "orch.v1.AutomationService.CountAutomations":
@@ -931,6 +961,8 @@ func Of(fullName string) string {
 		return "Evaluate an automation over stored events. Returns the firings that it would have had, without effects. Events are applied in the order in which they occurred, each at the time of its occurrence."
 	case "orch.v1.AutomationService.PatchAutomation":
 		return "Enable or disable an automation. Only the field enabled can change."
+	case "orch.v1.AutomationService.PreviewAutomation":
+		return "Preview the texts of an automation. Renders the templates of its actions for one event, without effects; errors of templates are part of the 200 response."
 	case "orch.v1.AutomationService.ReadAutomation":
 		return "Read an automation. Returns the automation with this UUID, or 404."
 	case "orch.v1.AutomationService.ReadAutomationDeliveries":

@@ -3790,7 +3790,9 @@ type AutomationEvaluation struct {
 	// Time up to which the triggers were evaluated, in UTC.
 	EvaluatedUntil *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=evaluated_until,json=evaluatedUntil,proto3" json:"evaluated_until,omitempty"`
 	// Bound that ended the evaluation early, such as events or comparisons; null when the whole range was evaluated.
-	StoppedBy     *string `protobuf:"bytes,5,opt,name=stopped_by,json=stoppedBy,proto3,oneof" json:"stopped_by,omitempty"`
+	StoppedBy *string `protobuf:"bytes,5,opt,name=stopped_by,json=stoppedBy,proto3,oneof" json:"stopped_by,omitempty"`
+	// UUID of the last event that some trigger takes; null without one.
+	LastEventId   *string `protobuf:"bytes,6,opt,name=last_event_id,json=lastEventId,proto3,oneof" json:"last_event_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3856,6 +3858,13 @@ func (x *AutomationEvaluation) GetEvaluatedUntil() *timestamppb.Timestamp {
 func (x *AutomationEvaluation) GetStoppedBy() string {
 	if x != nil && x.StoppedBy != nil {
 		return *x.StoppedBy
+	}
+	return ""
+}
+
+func (x *AutomationEvaluation) GetLastEventId() string {
+	if x != nil && x.LastEventId != nil {
+		return *x.LastEventId
 	}
 	return ""
 }
@@ -3978,6 +3987,216 @@ func (x *AutomationEvaluationFiring) GetFirings() []*AutomationEvaluationFiring 
 	return nil
 }
 
+// AutomationPreviewQuery selects an automation and the event for which its texts are rendered.
+type AutomationPreviewQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of a stored automation; null when the body holds one.
+	AutomationId *string `protobuf:"bytes,1,opt,name=automation_id,json=automationId,proto3,oneof" json:"automation_id,omitempty"`
+	// Automation that need not be stored; null when automation_id names a stored one.
+	Automation *AutomationCreate `protobuf:"bytes,2,opt,name=automation,proto3,oneof" json:"automation,omitempty"`
+	// UUID of a stored event; null for event, or for the last firing of the stored automation.
+	EventId *string `protobuf:"bytes,3,opt,name=event_id,json=eventId,proto3,oneof" json:"event_id,omitempty"`
+	// Event that need not be stored; null for event_id, or for the last firing of the stored automation.
+	Event         *Event `protobuf:"bytes,4,opt,name=event,proto3,oneof" json:"event,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationPreviewQuery) Reset() {
+	*x = AutomationPreviewQuery{}
+	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationPreviewQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationPreviewQuery) ProtoMessage() {}
+
+func (x *AutomationPreviewQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationPreviewQuery.ProtoReflect.Descriptor instead.
+func (*AutomationPreviewQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *AutomationPreviewQuery) GetAutomationId() string {
+	if x != nil && x.AutomationId != nil {
+		return *x.AutomationId
+	}
+	return ""
+}
+
+func (x *AutomationPreviewQuery) GetAutomation() *AutomationCreate {
+	if x != nil {
+		return x.Automation
+	}
+	return nil
+}
+
+func (x *AutomationPreviewQuery) GetEventId() string {
+	if x != nil && x.EventId != nil {
+		return *x.EventId
+	}
+	return ""
+}
+
+func (x *AutomationPreviewQuery) GetEvent() *Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+// AutomationPreview holds the rendered texts of an automation's actions.
+type AutomationPreview struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the event for which the texts are rendered; null when the last firing has none.
+	EventId *string `protobuf:"bytes,1,opt,name=event_id,json=eventId,proto3,oneof" json:"event_id,omitempty"`
+	// Rendered templates, in the order of actions, actions_on_trigger and actions_on_resolve.
+	Renderings    []*AutomationRendering `protobuf:"bytes,2,rep,name=renderings,proto3" json:"renderings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationPreview) Reset() {
+	*x = AutomationPreview{}
+	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationPreview) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationPreview) ProtoMessage() {}
+
+func (x *AutomationPreview) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationPreview.ProtoReflect.Descriptor instead.
+func (*AutomationPreview) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *AutomationPreview) GetEventId() string {
+	if x != nil && x.EventId != nil {
+		return *x.EventId
+	}
+	return ""
+}
+
+func (x *AutomationPreview) GetRenderings() []*AutomationRendering {
+	if x != nil {
+		return x.Renderings
+	}
+	return nil
+}
+
+// AutomationRendering is a template of an action with the value that it renders.
+type AutomationRendering struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Field of the automation that has the template, such as "actions.0.subject".
+	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	// Rendered value: a text, or the object of the parameters; null when rendering failed.
+	Value []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	// Why rendering failed; null otherwise.
+	Error *string `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// Line of the error in the template, from 1; null when it has no single place.
+	Line *int64 `protobuf:"varint,4,opt,name=line,proto3,oneof" json:"line,omitempty"`
+	// Column of the error in the template, from 1; null when it has no single place.
+	Column        *int64 `protobuf:"varint,5,opt,name=column,proto3,oneof" json:"column,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationRendering) Reset() {
+	*x = AutomationRendering{}
+	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationRendering) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationRendering) ProtoMessage() {}
+
+func (x *AutomationRendering) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationRendering.ProtoReflect.Descriptor instead.
+func (*AutomationRendering) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *AutomationRendering) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *AutomationRendering) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *AutomationRendering) GetError() string {
+	if x != nil && x.Error != nil {
+		return *x.Error
+	}
+	return ""
+}
+
+func (x *AutomationRendering) GetLine() int64 {
+	if x != nil && x.Line != nil {
+		return *x.Line
+	}
+	return 0
+}
+
+func (x *AutomationRendering) GetColumn() int64 {
+	if x != nil && x.Column != nil {
+		return *x.Column
+	}
+	return 0
+}
+
 // AutomationHistory is the recent past of one automation.
 type AutomationHistory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3989,7 +4208,7 @@ type AutomationHistory struct {
 
 func (x *AutomationHistory) Reset() {
 	*x = AutomationHistory{}
-	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4001,7 +4220,7 @@ func (x *AutomationHistory) String() string {
 func (*AutomationHistory) ProtoMessage() {}
 
 func (x *AutomationHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[45]
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4014,7 +4233,7 @@ func (x *AutomationHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHistory.ProtoReflect.Descriptor instead.
 func (*AutomationHistory) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{45}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AutomationHistory) GetFirings() []*AutomationHistoryFiring {
@@ -4045,7 +4264,7 @@ type AutomationHistoryFiring struct {
 
 func (x *AutomationHistoryFiring) Reset() {
 	*x = AutomationHistoryFiring{}
-	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4057,7 +4276,7 @@ func (x *AutomationHistoryFiring) String() string {
 func (*AutomationHistoryFiring) ProtoMessage() {}
 
 func (x *AutomationHistoryFiring) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[46]
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4070,7 +4289,7 @@ func (x *AutomationHistoryFiring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHistoryFiring.ProtoReflect.Descriptor instead.
 func (*AutomationHistoryFiring) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{46}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AutomationHistoryFiring) GetEventId() string {
@@ -4140,7 +4359,7 @@ type AutomationHistoryAction struct {
 
 func (x *AutomationHistoryAction) Reset() {
 	*x = AutomationHistoryAction{}
-	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4152,7 +4371,7 @@ func (x *AutomationHistoryAction) String() string {
 func (*AutomationHistoryAction) ProtoMessage() {}
 
 func (x *AutomationHistoryAction) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4165,7 +4384,7 @@ func (x *AutomationHistoryAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHistoryAction.ProtoReflect.Descriptor instead.
 func (*AutomationHistoryAction) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{47}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AutomationHistoryAction) GetIndex() int64 {
@@ -4233,7 +4452,7 @@ type EvaluateAutomationRequest struct {
 
 func (x *EvaluateAutomationRequest) Reset() {
 	*x = EvaluateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	mi := &file_orch_v1_automations_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4245,7 +4464,7 @@ func (x *EvaluateAutomationRequest) String() string {
 func (*EvaluateAutomationRequest) ProtoMessage() {}
 
 func (x *EvaluateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	mi := &file_orch_v1_automations_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4258,10 +4477,54 @@ func (x *EvaluateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *EvaluateAutomationRequest) GetQuery() *AutomationEvaluationQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type PreviewAutomationRequest struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Query         *AutomationPreviewQuery `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreviewAutomationRequest) Reset() {
+	*x = PreviewAutomationRequest{}
+	mi := &file_orch_v1_automations_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewAutomationRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewAutomationRequest) ProtoMessage() {}
+
+func (x *PreviewAutomationRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewAutomationRequest.ProtoReflect.Descriptor instead.
+func (*PreviewAutomationRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *PreviewAutomationRequest) GetQuery() *AutomationPreviewQuery {
 	if x != nil {
 		return x.Query
 	}
@@ -4279,7 +4542,7 @@ type ReadAutomationDeliveriesRequest struct {
 
 func (x *ReadAutomationDeliveriesRequest) Reset() {
 	*x = ReadAutomationDeliveriesRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	mi := &file_orch_v1_automations_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4554,7 @@ func (x *ReadAutomationDeliveriesRequest) String() string {
 func (*ReadAutomationDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadAutomationDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	mi := &file_orch_v1_automations_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4567,7 @@ func (x *ReadAutomationDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReadAutomationDeliveriesRequest) GetId() string {
@@ -4333,7 +4596,7 @@ type ReadAutomationDeliveryRequest struct {
 
 func (x *ReadAutomationDeliveryRequest) Reset() {
 	*x = ReadAutomationDeliveryRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	mi := &file_orch_v1_automations_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4345,7 +4608,7 @@ func (x *ReadAutomationDeliveryRequest) String() string {
 func (*ReadAutomationDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadAutomationDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[50]
+	mi := &file_orch_v1_automations_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4358,7 +4621,7 @@ func (x *ReadAutomationDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReadAutomationDeliveryRequest) GetId() string {
@@ -4387,7 +4650,7 @@ type ReadAutomationHistoryRequest struct {
 
 func (x *ReadAutomationHistoryRequest) Reset() {
 	*x = ReadAutomationHistoryRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[51]
+	mi := &file_orch_v1_automations_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4399,7 +4662,7 @@ func (x *ReadAutomationHistoryRequest) String() string {
 func (*ReadAutomationHistoryRequest) ProtoMessage() {}
 
 func (x *ReadAutomationHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[51]
+	mi := &file_orch_v1_automations_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4412,7 +4675,7 @@ func (x *ReadAutomationHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationHistoryRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{51}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReadAutomationHistoryRequest) GetId() string {
@@ -4438,7 +4701,7 @@ type CreateAutomationRequest struct {
 
 func (x *CreateAutomationRequest) Reset() {
 	*x = CreateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[52]
+	mi := &file_orch_v1_automations_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4450,7 +4713,7 @@ func (x *CreateAutomationRequest) String() string {
 func (*CreateAutomationRequest) ProtoMessage() {}
 
 func (x *CreateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[52]
+	mi := &file_orch_v1_automations_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4463,7 +4726,7 @@ func (x *CreateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*CreateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{52}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CreateAutomationRequest) GetAutomation() *AutomationCreate {
@@ -4483,7 +4746,7 @@ type ReadAutomationRequest struct {
 
 func (x *ReadAutomationRequest) Reset() {
 	*x = ReadAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[53]
+	mi := &file_orch_v1_automations_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4495,7 +4758,7 @@ func (x *ReadAutomationRequest) String() string {
 func (*ReadAutomationRequest) ProtoMessage() {}
 
 func (x *ReadAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[53]
+	mi := &file_orch_v1_automations_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4508,7 +4771,7 @@ func (x *ReadAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{53}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReadAutomationRequest) GetId() string {
@@ -4527,7 +4790,7 @@ type ReadAutomationsRequest struct {
 
 func (x *ReadAutomationsRequest) Reset() {
 	*x = ReadAutomationsRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[54]
+	mi := &file_orch_v1_automations_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4802,7 @@ func (x *ReadAutomationsRequest) String() string {
 func (*ReadAutomationsRequest) ProtoMessage() {}
 
 func (x *ReadAutomationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[54]
+	mi := &file_orch_v1_automations_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4815,7 @@ func (x *ReadAutomationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAutomationsRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{54}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReadAutomationsRequest) GetQuery() *AutomationQuery {
@@ -4571,7 +4834,7 @@ type CountAutomationsRequest struct {
 
 func (x *CountAutomationsRequest) Reset() {
 	*x = CountAutomationsRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[55]
+	mi := &file_orch_v1_automations_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4583,7 +4846,7 @@ func (x *CountAutomationsRequest) String() string {
 func (*CountAutomationsRequest) ProtoMessage() {}
 
 func (x *CountAutomationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[55]
+	mi := &file_orch_v1_automations_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4596,7 +4859,7 @@ func (x *CountAutomationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountAutomationsRequest.ProtoReflect.Descriptor instead.
 func (*CountAutomationsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{55}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CountAutomationsRequest) GetQuery() *AutomationCountQuery {
@@ -4616,7 +4879,7 @@ type ReadAutomationsRelatedToResourceRequest struct {
 
 func (x *ReadAutomationsRelatedToResourceRequest) Reset() {
 	*x = ReadAutomationsRelatedToResourceRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[56]
+	mi := &file_orch_v1_automations_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4628,7 +4891,7 @@ func (x *ReadAutomationsRelatedToResourceRequest) String() string {
 func (*ReadAutomationsRelatedToResourceRequest) ProtoMessage() {}
 
 func (x *ReadAutomationsRelatedToResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[56]
+	mi := &file_orch_v1_automations_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4641,7 +4904,7 @@ func (x *ReadAutomationsRelatedToResourceRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use ReadAutomationsRelatedToResourceRequest.ProtoReflect.Descriptor instead.
 func (*ReadAutomationsRelatedToResourceRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{56}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReadAutomationsRelatedToResourceRequest) GetResourceId() string {
@@ -4664,7 +4927,7 @@ type UpdateAutomationRequest struct {
 
 func (x *UpdateAutomationRequest) Reset() {
 	*x = UpdateAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[57]
+	mi := &file_orch_v1_automations_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +4939,7 @@ func (x *UpdateAutomationRequest) String() string {
 func (*UpdateAutomationRequest) ProtoMessage() {}
 
 func (x *UpdateAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[57]
+	mi := &file_orch_v1_automations_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +4952,7 @@ func (x *UpdateAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAutomationRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{57}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *UpdateAutomationRequest) GetId() string {
@@ -4725,7 +4988,7 @@ type PatchAutomationRequest struct {
 
 func (x *PatchAutomationRequest) Reset() {
 	*x = PatchAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[58]
+	mi := &file_orch_v1_automations_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4737,7 +5000,7 @@ func (x *PatchAutomationRequest) String() string {
 func (*PatchAutomationRequest) ProtoMessage() {}
 
 func (x *PatchAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[58]
+	mi := &file_orch_v1_automations_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4750,7 +5013,7 @@ func (x *PatchAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchAutomationRequest.ProtoReflect.Descriptor instead.
 func (*PatchAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{58}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PatchAutomationRequest) GetId() string {
@@ -4784,7 +5047,7 @@ type DeleteAutomationRequest struct {
 
 func (x *DeleteAutomationRequest) Reset() {
 	*x = DeleteAutomationRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[59]
+	mi := &file_orch_v1_automations_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4796,7 +5059,7 @@ func (x *DeleteAutomationRequest) String() string {
 func (*DeleteAutomationRequest) ProtoMessage() {}
 
 func (x *DeleteAutomationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[59]
+	mi := &file_orch_v1_automations_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4809,7 +5072,7 @@ func (x *DeleteAutomationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAutomationRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAutomationRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{59}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DeleteAutomationRequest) GetId() string {
@@ -4829,7 +5092,7 @@ type DeleteAutomationsOwnedByResourceRequest struct {
 
 func (x *DeleteAutomationsOwnedByResourceRequest) Reset() {
 	*x = DeleteAutomationsOwnedByResourceRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[60]
+	mi := &file_orch_v1_automations_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4841,7 +5104,7 @@ func (x *DeleteAutomationsOwnedByResourceRequest) String() string {
 func (*DeleteAutomationsOwnedByResourceRequest) ProtoMessage() {}
 
 func (x *DeleteAutomationsOwnedByResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[60]
+	mi := &file_orch_v1_automations_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4854,7 +5117,7 @@ func (x *DeleteAutomationsOwnedByResourceRequest) ProtoReflect() protoreflect.Me
 
 // Deprecated: Use DeleteAutomationsOwnedByResourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAutomationsOwnedByResourceRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{60}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DeleteAutomationsOwnedByResourceRequest) GetResourceId() string {
@@ -4874,7 +5137,7 @@ type ValidateAutomationTemplateRequest struct {
 
 func (x *ValidateAutomationTemplateRequest) Reset() {
 	*x = ValidateAutomationTemplateRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[61]
+	mi := &file_orch_v1_automations_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4886,7 +5149,7 @@ func (x *ValidateAutomationTemplateRequest) String() string {
 func (*ValidateAutomationTemplateRequest) ProtoMessage() {}
 
 func (x *ValidateAutomationTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[61]
+	mi := &file_orch_v1_automations_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4899,7 +5162,7 @@ func (x *ValidateAutomationTemplateRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ValidateAutomationTemplateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateAutomationTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{61}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ValidateAutomationTemplateRequest) GetTemplate() string {
@@ -4919,7 +5182,7 @@ type ValidateTemplateRequest struct {
 
 func (x *ValidateTemplateRequest) Reset() {
 	*x = ValidateTemplateRequest{}
-	mi := &file_orch_v1_automations_proto_msgTypes[62]
+	mi := &file_orch_v1_automations_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4931,7 +5194,7 @@ func (x *ValidateTemplateRequest) String() string {
 func (*ValidateTemplateRequest) ProtoMessage() {}
 
 func (x *ValidateTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[62]
+	mi := &file_orch_v1_automations_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4944,7 +5207,7 @@ func (x *ValidateTemplateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateTemplateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{62}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ValidateTemplateRequest) GetTemplate() string {
@@ -4996,7 +5259,7 @@ type AutomationBucket struct {
 
 func (x *AutomationBucket) Reset() {
 	*x = AutomationBucket{}
-	mi := &file_orch_v1_automations_proto_msgTypes[63]
+	mi := &file_orch_v1_automations_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +5271,7 @@ func (x *AutomationBucket) String() string {
 func (*AutomationBucket) ProtoMessage() {}
 
 func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[63]
+	mi := &file_orch_v1_automations_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +5284,7 @@ func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationBucket.ProtoReflect.Descriptor instead.
 func (*AutomationBucket) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{63}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *AutomationBucket) GetId() string {
@@ -5158,7 +5421,7 @@ type AutomationHold struct {
 
 func (x *AutomationHold) Reset() {
 	*x = AutomationHold{}
-	mi := &file_orch_v1_automations_proto_msgTypes[64]
+	mi := &file_orch_v1_automations_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5170,7 +5433,7 @@ func (x *AutomationHold) String() string {
 func (*AutomationHold) ProtoMessage() {}
 
 func (x *AutomationHold) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[64]
+	mi := &file_orch_v1_automations_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5183,7 +5446,7 @@ func (x *AutomationHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationHold.ProtoReflect.Descriptor instead.
 func (*AutomationHold) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{64}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *AutomationHold) GetId() string {
@@ -5263,7 +5526,7 @@ type AutomationActionRun struct {
 
 func (x *AutomationActionRun) Reset() {
 	*x = AutomationActionRun{}
-	mi := &file_orch_v1_automations_proto_msgTypes[65]
+	mi := &file_orch_v1_automations_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5275,7 +5538,7 @@ func (x *AutomationActionRun) String() string {
 func (*AutomationActionRun) ProtoMessage() {}
 
 func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[65]
+	mi := &file_orch_v1_automations_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5288,7 +5551,7 @@ func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationActionRun.ProtoReflect.Descriptor instead.
 func (*AutomationActionRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{65}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AutomationActionRun) GetId() string {
@@ -5411,7 +5674,7 @@ type AutomationKey struct {
 
 func (x *AutomationKey) Reset() {
 	*x = AutomationKey{}
-	mi := &file_orch_v1_automations_proto_msgTypes[66]
+	mi := &file_orch_v1_automations_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5423,7 +5686,7 @@ func (x *AutomationKey) String() string {
 func (*AutomationKey) ProtoMessage() {}
 
 func (x *AutomationKey) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[66]
+	mi := &file_orch_v1_automations_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5436,7 +5699,7 @@ func (x *AutomationKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationKey.ProtoReflect.Descriptor instead.
 func (*AutomationKey) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{66}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AutomationKey) GetId() string {
@@ -5542,7 +5805,7 @@ type AutomationFiring struct {
 
 func (x *AutomationFiring) Reset() {
 	*x = AutomationFiring{}
-	mi := &file_orch_v1_automations_proto_msgTypes[67]
+	mi := &file_orch_v1_automations_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5554,7 +5817,7 @@ func (x *AutomationFiring) String() string {
 func (*AutomationFiring) ProtoMessage() {}
 
 func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[67]
+	mi := &file_orch_v1_automations_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5567,7 +5830,7 @@ func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationFiring.ProtoReflect.Descriptor instead.
 func (*AutomationFiring) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{67}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AutomationFiring) GetId() string {
@@ -5935,15 +6198,17 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x05limit\x18\x05 \x01(\x03B\x1b\xca\xf3\x18\x17\"\x03200)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00@\x8f@R\x05limit:\x06\xd2\xf3\x18\x02\b\x01B\x10\n" +
 	"\x0e_automation_idB\r\n" +
 	"\v_automationB\b\n" +
-	"\x06_until\"\x9f\x02\n" +
+	"\x06_until\"\xe2\x02\n" +
 	"\x14AutomationEvaluation\x12E\n" +
 	"\afirings\x18\x01 \x03(\v2#.orch.v1.AutomationEvaluationFiringB\x06\xca\xf3\x18\x02\x18\x01R\afirings\x12\x1e\n" +
 	"\x06events\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x06events\x12 \n" +
 	"\amatched\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\amatched\x12K\n" +
 	"\x0fevaluated_until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\x0eevaluatedUntil\x12\"\n" +
 	"\n" +
-	"stopped_by\x18\x05 \x01(\tH\x00R\tstoppedBy\x88\x01\x01B\r\n" +
-	"\v_stopped_by\"\xa8\x04\n" +
+	"stopped_by\x18\x05 \x01(\tH\x00R\tstoppedBy\x88\x01\x01\x12/\n" +
+	"\rlast_event_id\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x01R\vlastEventId\x88\x01\x01B\r\n" +
+	"\v_stopped_byB\x10\n" +
+	"\x0e_last_event_id\"\xa8\x04\n" +
 	"\x1aAutomationEvaluationFiring\x12@\n" +
 	"\ttriggered\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\ttriggered\x123\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.orch.v1.TriggerStateB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12 \n" +
@@ -5960,7 +6225,34 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
 	"\t_event_idB\b\n" +
 	"\x06_eventB\x0e\n" +
-	"\f_resource_id\"W\n" +
+	"\f_resource_id\"\x9d\x02\n" +
+	"\x16AutomationPreviewQuery\x120\n" +
+	"\rautomation_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\fautomationId\x88\x01\x01\x12>\n" +
+	"\n" +
+	"automation\x18\x02 \x01(\v2\x19.orch.v1.AutomationCreateH\x01R\n" +
+	"automation\x88\x01\x01\x12&\n" +
+	"\bevent_id\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\aeventId\x88\x01\x01\x12)\n" +
+	"\x05event\x18\x04 \x01(\v2\x0e.orch.v1.EventH\x03R\x05event\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x10\n" +
+	"\x0e_automation_idB\r\n" +
+	"\v_automationB\v\n" +
+	"\t_event_idB\b\n" +
+	"\x06_event\"\x8e\x01\n" +
+	"\x11AutomationPreview\x12&\n" +
+	"\bevent_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\aeventId\x88\x01\x01\x12D\n" +
+	"\n" +
+	"renderings\x18\x02 \x03(\v2\x1c.orch.v1.AutomationRenderingB\x06\xca\xf3\x18\x02\x18\x01R\n" +
+	"renderingsB\v\n" +
+	"\t_event_id\"\xcf\x01\n" +
+	"\x13AutomationRendering\x12\x1c\n" +
+	"\x05field\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05field\x12!\n" +
+	"\x05value\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x00R\x05value\x88\x01\x01\x12\x19\n" +
+	"\x05error\x18\x03 \x01(\tH\x01R\x05error\x88\x01\x01\x12\x17\n" +
+	"\x04line\x18\x04 \x01(\x03H\x02R\x04line\x88\x01\x01\x12\x1b\n" +
+	"\x06column\x18\x05 \x01(\x03H\x03R\x06column\x88\x01\x01B\b\n" +
+	"\x06_valueB\b\n" +
+	"\x06_errorB\a\n" +
+	"\x05_lineB\t\n" +
+	"\a_column\"W\n" +
 	"\x11AutomationHistory\x12B\n" +
 	"\afirings\x18\x01 \x03(\v2 .orch.v1.AutomationHistoryFiringB\x06\xca\xf3\x18\x02\x18\x01R\afirings\"\xcf\x03\n" +
 	"\x17AutomationHistoryFiring\x12#\n" +
@@ -5988,7 +6280,9 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x06_endedB\x0e\n" +
 	"\f_flow_run_id\"U\n" +
 	"\x19EvaluateAutomationRequest\x128\n" +
-	"\x05query\x18\x01 \x01(\v2\".orch.v1.AutomationEvaluationQueryR\x05query\"r\n" +
+	"\x05query\x18\x01 \x01(\v2\".orch.v1.AutomationEvaluationQueryR\x05query\"Q\n" +
+	"\x18PreviewAutomationRequest\x125\n" +
+	"\x05query\x18\x01 \x01(\v2\x1f.orch.v1.AutomationPreviewQueryR\x05query\"r\n" +
 	"\x1fReadAutomationDeliveriesRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x127\n" +
 	"\x05query\x18\x02 \x01(\v2!.orch.v1.DestinationDeliveryQueryR\x05query\"`\n" +
@@ -6170,7 +6464,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\fTriggerState\x12\x1d\n" +
 	"\x19TRIGGER_STATE_UNSPECIFIED\x10\x00\x12*\n" +
 	"\x17TRIGGER_STATE_TRIGGERED\x10\x01\x1a\r\xda\xf3\x18\tTriggered\x12(\n" +
-	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xbe\x12\n" +
+	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xd3\x13\n" +
 	"\x11AutomationService\x12\x87\x01\n" +
 	"\x10CreateAutomation\x12 .orch.v1.CreateAutomationRequest\x1a\x13.orch.v1.Automation\"<\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"automation\"\r/automations/\x12u\n" +
@@ -6185,6 +6479,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x10DeleteAutomation\x12 .orch.v1.DeleteAutomationRequest\x1a\x16.google.protobuf.Empty\"4\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x13*\x11/automations/{id}\x12\xb4\x01\n" +
 	" DeleteAutomationsOwnedByResource\x120.orch.v1.DeleteAutomationsOwnedByResourceRequest\x1a\x16.google.protobuf.Empty\"F\xe2\xf3\x18\x17\b\xca\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02%*#/automations/owned-by/{resource_id}\x12\x92\x01\n" +
 	"\x12EvaluateAutomation\x12\".orch.v1.EvaluateAutomationRequest\x1a\x1d.orch.v1.AutomationEvaluation\"9\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1e:\x05query\"\x15/automations/evaluate\x12\x92\x01\n" +
+	"\x11PreviewAutomation\x12!.orch.v1.PreviewAutomationRequest\x1a\x1a.orch.v1.AutomationPreview\">\xe2\xf3\x18\x14\"\x12manage_automations\x82\xd3\xe4\x93\x02\x1d:\x05query\"\x14/automations/preview\x90\x02\x01\x12\x92\x01\n" +
 	"\x15ReadAutomationHistory\x12%.orch.v1.ReadAutomationHistoryRequest\x1a\x1a.orch.v1.AutomationHistory\"6\xe2\xf3\x18\x11\"\x0fsee_automations\x82\xd3\xe4\x93\x02\x1b\x12\x19/automations/{id}/history\x12\xbd\x01\n" +
 	"\x18ReadAutomationDeliveries\x12(.orch.v1.ReadAutomationDeliveriesRequest\x1a .orch.v1.DestinationDeliveryList\"U\xe2\xf3\x18\x13\x18\x01\"\x0fsee_automations\x82\xd3\xe4\x93\x028:\x05queryb\n" +
 	"deliveries\"#/automations/{id}/deliveries/filter\x12\xa7\x01\n" +
@@ -6206,7 +6501,7 @@ func file_orch_v1_automations_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
 var file_orch_v1_automations_proto_goTypes = []any{
 	(Posture)(0),                                    // 0: orch.v1.Posture
 	(RequirementWord)(0),                            // 1: orch.v1.RequirementWord
@@ -6263,53 +6558,58 @@ var file_orch_v1_automations_proto_goTypes = []any{
 	(*AutomationEvaluationQuery)(nil),               // 52: orch.v1.AutomationEvaluationQuery
 	(*AutomationEvaluation)(nil),                    // 53: orch.v1.AutomationEvaluation
 	(*AutomationEvaluationFiring)(nil),              // 54: orch.v1.AutomationEvaluationFiring
-	(*AutomationHistory)(nil),                       // 55: orch.v1.AutomationHistory
-	(*AutomationHistoryFiring)(nil),                 // 56: orch.v1.AutomationHistoryFiring
-	(*AutomationHistoryAction)(nil),                 // 57: orch.v1.AutomationHistoryAction
-	(*EvaluateAutomationRequest)(nil),               // 58: orch.v1.EvaluateAutomationRequest
-	(*ReadAutomationDeliveriesRequest)(nil),         // 59: orch.v1.ReadAutomationDeliveriesRequest
-	(*ReadAutomationDeliveryRequest)(nil),           // 60: orch.v1.ReadAutomationDeliveryRequest
-	(*ReadAutomationHistoryRequest)(nil),            // 61: orch.v1.ReadAutomationHistoryRequest
-	(*CreateAutomationRequest)(nil),                 // 62: orch.v1.CreateAutomationRequest
-	(*ReadAutomationRequest)(nil),                   // 63: orch.v1.ReadAutomationRequest
-	(*ReadAutomationsRequest)(nil),                  // 64: orch.v1.ReadAutomationsRequest
-	(*CountAutomationsRequest)(nil),                 // 65: orch.v1.CountAutomationsRequest
-	(*ReadAutomationsRelatedToResourceRequest)(nil), // 66: orch.v1.ReadAutomationsRelatedToResourceRequest
-	(*UpdateAutomationRequest)(nil),                 // 67: orch.v1.UpdateAutomationRequest
-	(*PatchAutomationRequest)(nil),                  // 68: orch.v1.PatchAutomationRequest
-	(*DeleteAutomationRequest)(nil),                 // 69: orch.v1.DeleteAutomationRequest
-	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 70: orch.v1.DeleteAutomationsOwnedByResourceRequest
-	(*ValidateAutomationTemplateRequest)(nil),       // 71: orch.v1.ValidateAutomationTemplateRequest
-	(*ValidateTemplateRequest)(nil),                 // 72: orch.v1.ValidateTemplateRequest
-	(*AutomationBucket)(nil),                        // 73: orch.v1.AutomationBucket
-	(*AutomationHold)(nil),                          // 74: orch.v1.AutomationHold
-	(*AutomationActionRun)(nil),                     // 75: orch.v1.AutomationActionRun
-	(*AutomationKey)(nil),                           // 76: orch.v1.AutomationKey
-	(*AutomationFiring)(nil),                        // 77: orch.v1.AutomationFiring
-	nil,                                             // 78: orch.v1.AutomationEvaluationFiring.LabelsEntry
-	nil,                                             // 79: orch.v1.AutomationHistoryFiring.LabelsEntry
-	nil,                                             // 80: orch.v1.AutomationFiring.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                   // 81: google.protobuf.Timestamp
-	(*ResourceSpecification)(nil),                   // 82: orch.v1.ResourceSpecification
-	(*durationpb.Duration)(nil),                     // 83: google.protobuf.Duration
-	(StateType)(0),                                  // 84: orch.v1.StateType
-	(Operator)(0),                                   // 85: orch.v1.Operator
-	(*AnyUuidFilter)(nil),                           // 86: orch.v1.AnyUuidFilter
-	(*AnyStringFilter)(nil),                         // 87: orch.v1.AnyStringFilter
-	(*TagsFilter)(nil),                              // 88: orch.v1.TagsFilter
-	(*PageLimit)(nil),                               // 89: orch.v1.PageLimit
-	(*RelatedResource)(nil),                         // 90: orch.v1.RelatedResource
-	(*DestinationDeliveryQuery)(nil),                // 91: orch.v1.DestinationDeliveryQuery
-	(*fieldmaskpb.FieldMask)(nil),                   // 92: google.protobuf.FieldMask
-	(*ReceivedEvent)(nil),                           // 93: orch.v1.ReceivedEvent
-	(*CountResponse)(nil),                           // 94: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                           // 95: google.protobuf.Empty
-	(*DestinationDeliveryList)(nil),                 // 96: orch.v1.DestinationDeliveryList
-	(*DestinationDelivery)(nil),                     // 97: orch.v1.DestinationDelivery
+	(*AutomationPreviewQuery)(nil),                  // 55: orch.v1.AutomationPreviewQuery
+	(*AutomationPreview)(nil),                       // 56: orch.v1.AutomationPreview
+	(*AutomationRendering)(nil),                     // 57: orch.v1.AutomationRendering
+	(*AutomationHistory)(nil),                       // 58: orch.v1.AutomationHistory
+	(*AutomationHistoryFiring)(nil),                 // 59: orch.v1.AutomationHistoryFiring
+	(*AutomationHistoryAction)(nil),                 // 60: orch.v1.AutomationHistoryAction
+	(*EvaluateAutomationRequest)(nil),               // 61: orch.v1.EvaluateAutomationRequest
+	(*PreviewAutomationRequest)(nil),                // 62: orch.v1.PreviewAutomationRequest
+	(*ReadAutomationDeliveriesRequest)(nil),         // 63: orch.v1.ReadAutomationDeliveriesRequest
+	(*ReadAutomationDeliveryRequest)(nil),           // 64: orch.v1.ReadAutomationDeliveryRequest
+	(*ReadAutomationHistoryRequest)(nil),            // 65: orch.v1.ReadAutomationHistoryRequest
+	(*CreateAutomationRequest)(nil),                 // 66: orch.v1.CreateAutomationRequest
+	(*ReadAutomationRequest)(nil),                   // 67: orch.v1.ReadAutomationRequest
+	(*ReadAutomationsRequest)(nil),                  // 68: orch.v1.ReadAutomationsRequest
+	(*CountAutomationsRequest)(nil),                 // 69: orch.v1.CountAutomationsRequest
+	(*ReadAutomationsRelatedToResourceRequest)(nil), // 70: orch.v1.ReadAutomationsRelatedToResourceRequest
+	(*UpdateAutomationRequest)(nil),                 // 71: orch.v1.UpdateAutomationRequest
+	(*PatchAutomationRequest)(nil),                  // 72: orch.v1.PatchAutomationRequest
+	(*DeleteAutomationRequest)(nil),                 // 73: orch.v1.DeleteAutomationRequest
+	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 74: orch.v1.DeleteAutomationsOwnedByResourceRequest
+	(*ValidateAutomationTemplateRequest)(nil),       // 75: orch.v1.ValidateAutomationTemplateRequest
+	(*ValidateTemplateRequest)(nil),                 // 76: orch.v1.ValidateTemplateRequest
+	(*AutomationBucket)(nil),                        // 77: orch.v1.AutomationBucket
+	(*AutomationHold)(nil),                          // 78: orch.v1.AutomationHold
+	(*AutomationActionRun)(nil),                     // 79: orch.v1.AutomationActionRun
+	(*AutomationKey)(nil),                           // 80: orch.v1.AutomationKey
+	(*AutomationFiring)(nil),                        // 81: orch.v1.AutomationFiring
+	nil,                                             // 82: orch.v1.AutomationEvaluationFiring.LabelsEntry
+	nil,                                             // 83: orch.v1.AutomationHistoryFiring.LabelsEntry
+	nil,                                             // 84: orch.v1.AutomationFiring.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                   // 85: google.protobuf.Timestamp
+	(*ResourceSpecification)(nil),                   // 86: orch.v1.ResourceSpecification
+	(*durationpb.Duration)(nil),                     // 87: google.protobuf.Duration
+	(StateType)(0),                                  // 88: orch.v1.StateType
+	(Operator)(0),                                   // 89: orch.v1.Operator
+	(*AnyUuidFilter)(nil),                           // 90: orch.v1.AnyUuidFilter
+	(*AnyStringFilter)(nil),                         // 91: orch.v1.AnyStringFilter
+	(*TagsFilter)(nil),                              // 92: orch.v1.TagsFilter
+	(*PageLimit)(nil),                               // 93: orch.v1.PageLimit
+	(*Event)(nil),                                   // 94: orch.v1.Event
+	(*RelatedResource)(nil),                         // 95: orch.v1.RelatedResource
+	(*DestinationDeliveryQuery)(nil),                // 96: orch.v1.DestinationDeliveryQuery
+	(*fieldmaskpb.FieldMask)(nil),                   // 97: google.protobuf.FieldMask
+	(*ReceivedEvent)(nil),                           // 98: orch.v1.ReceivedEvent
+	(*CountResponse)(nil),                           // 99: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                           // 100: google.protobuf.Empty
+	(*DestinationDeliveryList)(nil),                 // 101: orch.v1.DestinationDeliveryList
+	(*DestinationDelivery)(nil),                     // 102: orch.v1.DestinationDelivery
 }
 var file_orch_v1_automations_proto_depIdxs = []int32{
-	81,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
-	81,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
+	85,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
+	85,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
 	15,  // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
 	24,  // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
 	24,  // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
@@ -6327,27 +6627,27 @@ var file_orch_v1_automations_proto_depIdxs = []int32{
 	19,  // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
 	21,  // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
 	22,  // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
-	82,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
+	86,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
 	17,  // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	0,   // 21: orch.v1.EventTrigger.posture:type_name -> orch.v1.Posture
-	83,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
-	82,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
+	87,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
+	86,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
 	18,  // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
-	82,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
+	86,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
 	15,  // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
-	83,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
+	87,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
 	20,  // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
 	1,   // 29: orch.v1.Requirement.word:type_name -> orch.v1.RequirementWord
 	15,  // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
-	83,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
-	82,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
+	87,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
+	86,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
 	17,  // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	2,   // 34: orch.v1.MetricTrigger.posture:type_name -> orch.v1.MetricPosture
 	23,  // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
 	3,   // 36: orch.v1.MetricTriggerQuery.name:type_name -> orch.v1.MetricName
 	4,   // 37: orch.v1.MetricTriggerQuery.operator:type_name -> orch.v1.MetricOperator
-	83,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
-	83,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
+	87,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
+	87,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
 	25,  // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
 	26,  // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
 	30,  // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
@@ -6369,107 +6669,113 @@ var file_orch_v1_automations_proto_depIdxs = []int32{
 	46,  // 58: orch.v1.Action.resume_schedule:type_name -> orch.v1.ResumeSchedule
 	47,  // 59: orch.v1.Action.send_email_notification:type_name -> orch.v1.SendEmailNotification
 	5,   // 60: orch.v1.RunDeployment.source:type_name -> orch.v1.ActionSource
-	83,  // 61: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
+	87,  // 61: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
 	27,  // 62: orch.v1.RunDeployment.debounce:type_name -> orch.v1.Debounce
 	28,  // 63: orch.v1.RunDeployment.batch:type_name -> orch.v1.Batch
 	29,  // 64: orch.v1.RunDeployment.singleton:type_name -> orch.v1.Singleton
-	83,  // 65: orch.v1.Debounce.period:type_name -> google.protobuf.Duration
-	83,  // 66: orch.v1.Debounce.timeout:type_name -> google.protobuf.Duration
-	83,  // 67: orch.v1.Batch.timeout:type_name -> google.protobuf.Duration
+	87,  // 65: orch.v1.Debounce.period:type_name -> google.protobuf.Duration
+	87,  // 66: orch.v1.Debounce.timeout:type_name -> google.protobuf.Duration
+	87,  // 67: orch.v1.Batch.timeout:type_name -> google.protobuf.Duration
 	6,   // 68: orch.v1.Singleton.mode:type_name -> orch.v1.SingletonMode
 	5,   // 69: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
 	5,   // 70: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
-	84,  // 71: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
+	88,  // 71: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
 	5,   // 72: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
 	5,   // 73: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
 	5,   // 74: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
 	5,   // 75: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
 	5,   // 76: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
 	5,   // 77: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
-	85,  // 78: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
-	86,  // 79: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
-	87,  // 80: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
+	89,  // 78: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
+	90,  // 79: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
+	91,  // 80: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
 	49,  // 81: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
-	88,  // 82: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
-	81,  // 83: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
+	92,  // 82: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
+	85,  // 83: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
 	48,  // 84: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
 	7,   // 85: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
-	89,  // 86: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
+	93,  // 86: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
 	48,  // 87: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
 	11,  // 88: orch.v1.AutomationEvaluationQuery.automation:type_name -> orch.v1.AutomationCreate
-	81,  // 89: orch.v1.AutomationEvaluationQuery.since:type_name -> google.protobuf.Timestamp
-	81,  // 90: orch.v1.AutomationEvaluationQuery.until:type_name -> google.protobuf.Timestamp
+	85,  // 89: orch.v1.AutomationEvaluationQuery.since:type_name -> google.protobuf.Timestamp
+	85,  // 90: orch.v1.AutomationEvaluationQuery.until:type_name -> google.protobuf.Timestamp
 	54,  // 91: orch.v1.AutomationEvaluation.firings:type_name -> orch.v1.AutomationEvaluationFiring
-	81,  // 92: orch.v1.AutomationEvaluation.evaluated_until:type_name -> google.protobuf.Timestamp
-	81,  // 93: orch.v1.AutomationEvaluationFiring.triggered:type_name -> google.protobuf.Timestamp
+	85,  // 92: orch.v1.AutomationEvaluation.evaluated_until:type_name -> google.protobuf.Timestamp
+	85,  // 93: orch.v1.AutomationEvaluationFiring.triggered:type_name -> google.protobuf.Timestamp
 	9,   // 94: orch.v1.AutomationEvaluationFiring.state:type_name -> orch.v1.TriggerState
-	78,  // 95: orch.v1.AutomationEvaluationFiring.labels:type_name -> orch.v1.AutomationEvaluationFiring.LabelsEntry
+	82,  // 95: orch.v1.AutomationEvaluationFiring.labels:type_name -> orch.v1.AutomationEvaluationFiring.LabelsEntry
 	54,  // 96: orch.v1.AutomationEvaluationFiring.firings:type_name -> orch.v1.AutomationEvaluationFiring
-	56,  // 97: orch.v1.AutomationHistory.firings:type_name -> orch.v1.AutomationHistoryFiring
-	81,  // 98: orch.v1.AutomationHistoryFiring.triggered:type_name -> google.protobuf.Timestamp
-	9,   // 99: orch.v1.AutomationHistoryFiring.state:type_name -> orch.v1.TriggerState
-	79,  // 100: orch.v1.AutomationHistoryFiring.labels:type_name -> orch.v1.AutomationHistoryFiring.LabelsEntry
-	57,  // 101: orch.v1.AutomationHistoryFiring.actions:type_name -> orch.v1.AutomationHistoryAction
-	8,   // 102: orch.v1.AutomationHistoryAction.outcome:type_name -> orch.v1.ActionOutcome
-	81,  // 103: orch.v1.AutomationHistoryAction.ended:type_name -> google.protobuf.Timestamp
-	90,  // 104: orch.v1.AutomationHistoryAction.related:type_name -> orch.v1.RelatedResource
-	52,  // 105: orch.v1.EvaluateAutomationRequest.query:type_name -> orch.v1.AutomationEvaluationQuery
-	91,  // 106: orch.v1.ReadAutomationDeliveriesRequest.query:type_name -> orch.v1.DestinationDeliveryQuery
-	11,  // 107: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
-	50,  // 108: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
-	51,  // 109: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
-	12,  // 110: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
-	92,  // 111: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	13,  // 112: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
-	92,  // 113: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	93,  // 114: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
-	77,  // 115: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
-	77,  // 116: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
-	93,  // 117: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
-	10,  // 118: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
-	77,  // 119: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
-	24,  // 120: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
-	90,  // 121: orch.v1.AutomationActionRun.related:type_name -> orch.v1.RelatedResource
-	75,  // 122: orch.v1.AutomationKey.collected:type_name -> orch.v1.AutomationActionRun
-	9,   // 123: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
-	93,  // 124: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
-	80,  // 125: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
-	77,  // 126: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
-	62,  // 127: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
-	63,  // 128: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
-	64,  // 129: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
-	65,  // 130: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
-	66,  // 131: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
-	67,  // 132: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
-	68,  // 133: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
-	69,  // 134: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
-	70,  // 135: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
-	58,  // 136: orch.v1.AutomationService.EvaluateAutomation:input_type -> orch.v1.EvaluateAutomationRequest
-	61,  // 137: orch.v1.AutomationService.ReadAutomationHistory:input_type -> orch.v1.ReadAutomationHistoryRequest
-	59,  // 138: orch.v1.AutomationService.ReadAutomationDeliveries:input_type -> orch.v1.ReadAutomationDeliveriesRequest
-	60,  // 139: orch.v1.AutomationService.ReadAutomationDelivery:input_type -> orch.v1.ReadAutomationDeliveryRequest
-	71,  // 140: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
-	72,  // 141: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
-	10,  // 142: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
-	10,  // 143: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
-	14,  // 144: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
-	94,  // 145: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
-	14,  // 146: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
-	95,  // 147: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
-	95,  // 148: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
-	95,  // 149: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
-	95,  // 150: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
-	53,  // 151: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
-	55,  // 152: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
-	96,  // 153: orch.v1.AutomationService.ReadAutomationDeliveries:output_type -> orch.v1.DestinationDeliveryList
-	97,  // 154: orch.v1.AutomationService.ReadAutomationDelivery:output_type -> orch.v1.DestinationDelivery
-	95,  // 155: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
-	95,  // 156: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
-	142, // [142:157] is the sub-list for method output_type
-	127, // [127:142] is the sub-list for method input_type
-	127, // [127:127] is the sub-list for extension type_name
-	127, // [127:127] is the sub-list for extension extendee
-	0,   // [0:127] is the sub-list for field type_name
+	11,  // 97: orch.v1.AutomationPreviewQuery.automation:type_name -> orch.v1.AutomationCreate
+	94,  // 98: orch.v1.AutomationPreviewQuery.event:type_name -> orch.v1.Event
+	57,  // 99: orch.v1.AutomationPreview.renderings:type_name -> orch.v1.AutomationRendering
+	59,  // 100: orch.v1.AutomationHistory.firings:type_name -> orch.v1.AutomationHistoryFiring
+	85,  // 101: orch.v1.AutomationHistoryFiring.triggered:type_name -> google.protobuf.Timestamp
+	9,   // 102: orch.v1.AutomationHistoryFiring.state:type_name -> orch.v1.TriggerState
+	83,  // 103: orch.v1.AutomationHistoryFiring.labels:type_name -> orch.v1.AutomationHistoryFiring.LabelsEntry
+	60,  // 104: orch.v1.AutomationHistoryFiring.actions:type_name -> orch.v1.AutomationHistoryAction
+	8,   // 105: orch.v1.AutomationHistoryAction.outcome:type_name -> orch.v1.ActionOutcome
+	85,  // 106: orch.v1.AutomationHistoryAction.ended:type_name -> google.protobuf.Timestamp
+	95,  // 107: orch.v1.AutomationHistoryAction.related:type_name -> orch.v1.RelatedResource
+	52,  // 108: orch.v1.EvaluateAutomationRequest.query:type_name -> orch.v1.AutomationEvaluationQuery
+	55,  // 109: orch.v1.PreviewAutomationRequest.query:type_name -> orch.v1.AutomationPreviewQuery
+	96,  // 110: orch.v1.ReadAutomationDeliveriesRequest.query:type_name -> orch.v1.DestinationDeliveryQuery
+	11,  // 111: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
+	50,  // 112: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
+	51,  // 113: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
+	12,  // 114: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
+	97,  // 115: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	13,  // 116: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
+	97,  // 117: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	98,  // 118: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
+	81,  // 119: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
+	81,  // 120: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
+	98,  // 121: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
+	10,  // 122: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
+	81,  // 123: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
+	24,  // 124: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
+	95,  // 125: orch.v1.AutomationActionRun.related:type_name -> orch.v1.RelatedResource
+	79,  // 126: orch.v1.AutomationKey.collected:type_name -> orch.v1.AutomationActionRun
+	9,   // 127: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
+	98,  // 128: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
+	84,  // 129: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
+	81,  // 130: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
+	66,  // 131: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
+	67,  // 132: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
+	68,  // 133: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
+	69,  // 134: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
+	70,  // 135: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
+	71,  // 136: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
+	72,  // 137: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
+	73,  // 138: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
+	74,  // 139: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
+	61,  // 140: orch.v1.AutomationService.EvaluateAutomation:input_type -> orch.v1.EvaluateAutomationRequest
+	62,  // 141: orch.v1.AutomationService.PreviewAutomation:input_type -> orch.v1.PreviewAutomationRequest
+	65,  // 142: orch.v1.AutomationService.ReadAutomationHistory:input_type -> orch.v1.ReadAutomationHistoryRequest
+	63,  // 143: orch.v1.AutomationService.ReadAutomationDeliveries:input_type -> orch.v1.ReadAutomationDeliveriesRequest
+	64,  // 144: orch.v1.AutomationService.ReadAutomationDelivery:input_type -> orch.v1.ReadAutomationDeliveryRequest
+	75,  // 145: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
+	76,  // 146: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
+	10,  // 147: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
+	10,  // 148: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
+	14,  // 149: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
+	99,  // 150: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
+	14,  // 151: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
+	100, // 152: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
+	100, // 153: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
+	100, // 154: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
+	100, // 155: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
+	53,  // 156: orch.v1.AutomationService.EvaluateAutomation:output_type -> orch.v1.AutomationEvaluation
+	56,  // 157: orch.v1.AutomationService.PreviewAutomation:output_type -> orch.v1.AutomationPreview
+	58,  // 158: orch.v1.AutomationService.ReadAutomationHistory:output_type -> orch.v1.AutomationHistory
+	101, // 159: orch.v1.AutomationService.ReadAutomationDeliveries:output_type -> orch.v1.DestinationDeliveryList
+	102, // 160: orch.v1.AutomationService.ReadAutomationDelivery:output_type -> orch.v1.DestinationDelivery
+	100, // 161: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
+	100, // 162: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
+	147, // [147:163] is the sub-list for method output_type
+	131, // [131:147] is the sub-list for method input_type
+	131, // [131:131] is the sub-list for extension type_name
+	131, // [131:131] is the sub-list for extension extendee
+	0,   // [0:131] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_automations_proto_init() }
@@ -6539,20 +6845,23 @@ func file_orch_v1_automations_proto_init() {
 	file_orch_v1_automations_proto_msgTypes[42].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[43].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[44].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[45].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[46].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[47].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[63].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[64].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[65].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[66].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[49].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[50].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[67].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[68].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[69].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[70].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[71].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_automations_proto_rawDesc), len(file_orch_v1_automations_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   71,
+			NumMessages:   75,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

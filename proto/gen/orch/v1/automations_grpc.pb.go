@@ -32,6 +32,7 @@ const (
 	AutomationService_DeleteAutomation_FullMethodName                 = "/orch.v1.AutomationService/DeleteAutomation"
 	AutomationService_DeleteAutomationsOwnedByResource_FullMethodName = "/orch.v1.AutomationService/DeleteAutomationsOwnedByResource"
 	AutomationService_EvaluateAutomation_FullMethodName               = "/orch.v1.AutomationService/EvaluateAutomation"
+	AutomationService_PreviewAutomation_FullMethodName                = "/orch.v1.AutomationService/PreviewAutomation"
 	AutomationService_ReadAutomationHistory_FullMethodName            = "/orch.v1.AutomationService/ReadAutomationHistory"
 	AutomationService_ReadAutomationDeliveries_FullMethodName         = "/orch.v1.AutomationService/ReadAutomationDeliveries"
 	AutomationService_ReadAutomationDelivery_FullMethodName           = "/orch.v1.AutomationService/ReadAutomationDelivery"
@@ -67,6 +68,9 @@ type AutomationServiceClient interface {
 	// Evaluate an automation over stored events. Returns the firings that it would have had, without effects. Events are
 	// applied in the order in which they occurred, each at the time of its occurrence.
 	EvaluateAutomation(ctx context.Context, in *EvaluateAutomationRequest, opts ...grpc.CallOption) (*AutomationEvaluation, error)
+	// Preview the texts of an automation. Renders the templates of its actions for one event, without effects; errors of templates
+	// are part of the 200 response.
+	PreviewAutomation(ctx context.Context, in *PreviewAutomationRequest, opts ...grpc.CallOption) (*AutomationPreview, error)
 	// Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions.
 	ReadAutomationHistory(ctx context.Context, in *ReadAutomationHistoryRequest, opts ...grpc.CallOption) (*AutomationHistory, error)
 	// Filter deliveries. Returns a page of the automation's calls and notifications that match, each with its last attempts.
@@ -187,6 +191,16 @@ func (c *automationServiceClient) EvaluateAutomation(ctx context.Context, in *Ev
 	return out, nil
 }
 
+func (c *automationServiceClient) PreviewAutomation(ctx context.Context, in *PreviewAutomationRequest, opts ...grpc.CallOption) (*AutomationPreview, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AutomationPreview)
+	err := c.cc.Invoke(ctx, AutomationService_PreviewAutomation_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *automationServiceClient) ReadAutomationHistory(ctx context.Context, in *ReadAutomationHistoryRequest, opts ...grpc.CallOption) (*AutomationHistory, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AutomationHistory)
@@ -265,6 +279,9 @@ type AutomationServiceServer interface {
 	// Evaluate an automation over stored events. Returns the firings that it would have had, without effects. Events are
 	// applied in the order in which they occurred, each at the time of its occurrence.
 	EvaluateAutomation(context.Context, *EvaluateAutomationRequest) (*AutomationEvaluation, error)
+	// Preview the texts of an automation. Renders the templates of its actions for one event, without effects; errors of templates
+	// are part of the 200 response.
+	PreviewAutomation(context.Context, *PreviewAutomationRequest) (*AutomationPreview, error)
 	// Read the history of an automation. Returns its last firings, newest first, with the outcomes of their actions.
 	ReadAutomationHistory(context.Context, *ReadAutomationHistoryRequest) (*AutomationHistory, error)
 	// Filter deliveries. Returns a page of the automation's calls and notifications that match, each with its last attempts.
@@ -314,6 +331,9 @@ func (UnimplementedAutomationServiceServer) DeleteAutomationsOwnedByResource(con
 }
 func (UnimplementedAutomationServiceServer) EvaluateAutomation(context.Context, *EvaluateAutomationRequest) (*AutomationEvaluation, error) {
 	return nil, status.Error(codes.Unimplemented, "method EvaluateAutomation not implemented")
+}
+func (UnimplementedAutomationServiceServer) PreviewAutomation(context.Context, *PreviewAutomationRequest) (*AutomationPreview, error) {
+	return nil, status.Error(codes.Unimplemented, "method PreviewAutomation not implemented")
 }
 func (UnimplementedAutomationServiceServer) ReadAutomationHistory(context.Context, *ReadAutomationHistoryRequest) (*AutomationHistory, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAutomationHistory not implemented")
@@ -531,6 +551,24 @@ func _AutomationService_EvaluateAutomation_Handler(srv interface{}, ctx context.
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AutomationService_PreviewAutomation_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PreviewAutomationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutomationServiceServer).PreviewAutomation(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AutomationService_PreviewAutomation_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutomationServiceServer).PreviewAutomation(ctx, req.(*PreviewAutomationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AutomationService_ReadAutomationHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReadAutomationHistoryRequest)
 	if err := dec(in); err != nil {
@@ -667,6 +705,10 @@ var AutomationService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "EvaluateAutomation",
 			Handler:    _AutomationService_EvaluateAutomation_Handler,
+		},
+		{
+			MethodName: "PreviewAutomation",
+			Handler:    _AutomationService_PreviewAutomation_Handler,
 		},
 		{
 			MethodName: "ReadAutomationHistory",

@@ -16,11 +16,16 @@ import (
 func consoleCases() []pageCase {
 	tried := objectAnswers()
 	tried[orchv1.AutomationService_EvaluateAutomation_FullMethodName] = &orchv1.AutomationEvaluation{
-		Events: 40_212, Matched: 57, StoppedBy: proto.String("firings"),
+		Events: 40_212, Matched: 57, StoppedBy: proto.String("firings"), LastEventId: proto.String(someID),
 		Firings: []*orchv1.AutomationEvaluationFiring{
 			{Triggered: at(time.Hour), Reason: "1 event of " + hostile, EventId: proto.String(someID), Event: proto.String(hostile)}, {Triggered: at(time.Minute), Reason: "no event"},
 		},
 	}
+	tried[orchv1.AutomationService_PreviewAutomation_FullMethodName] = &orchv1.AutomationPreview{EventId: proto.String(someID), Renderings: []*orchv1.AutomationRendering{
+		{Field: "actions.0.subject", Value: []byte(`"of \u003cb\u003e\nfailed"`)},
+		{Field: "actions.1.parameters", Value: []byte(`{"day": 5}`)},
+		{Field: "actions_on_resolve.0.body", Error: proto.String("Syntax error at line 2, column 4: " + hostile), Line: proto.Int64(2), Column: proto.Int64(4)},
+	}}
 	const webhook, delivery = "/webhooks/webhook/" + someID, "/webhooks/webhook/" + someID + "/deliveries/" + someID
 	refusedName := console()
 	refusedName[orchv1.WebhookService_CreateWebhook_FullMethodName] = rpc.Invalid(rpc.BodyError("string_too_long", "String should have at most 1024 characters", "name"))

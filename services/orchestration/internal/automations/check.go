@@ -26,14 +26,7 @@ func (s *Checker) Prepare(a *orchv1.Automation) error {
 	}
 	prepareTrigger(a.GetTrigger(), s.newID, body.key("trigger"), found)
 	s.checkLabels(a.GetTrigger(), body.key("trigger"), found, 0)
-	for _, list := range []struct {
-		field   string
-		actions []*orchv1.Action
-	}{
-		{"actions", a.GetActions()},
-		{"actions_on_trigger", a.GetActionsOnTrigger()},
-		{"actions_on_resolve", a.GetActionsOnResolve()},
-	} {
+	for _, list := range actionLists(a) {
 		for i, action := range list.actions {
 			s.prepareAction(action, body.key(list.field).index(i), found)
 		}

@@ -46,7 +46,7 @@ func (s *Service) EvaluateAutomation(ctx context.Context, r *orchv1.EvaluateAuto
 	case until.Sub(since) > maxTimeRange:
 		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, the time range must not exceed 366 days", "since"))
 	}
-	compiled, err := s.evaluated(ctx, info.Workspace, query)
+	compiled, err := s.compiled(ctx, info.Workspace, query)
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +77,13 @@ func (s *Service) EvaluateAutomation(ctx context.Context, r *orchv1.EvaluateAuto
 	return s.evaluation(result), nil
 }
 
-// evaluated compiles the automation that a query means. It is enabled, also if the stored one is not.
-func (s *Service) evaluated(ctx context.Context, ws uuid.UUID, query *orchv1.AutomationEvaluationQuery) (*trigger.Automation, error) {
+// compiled returns the automation of a query, stored or sent. It is enabled, also if the stored one is not.
+func (s *Service) compiled(ctx context.Context, ws uuid.UUID, query interface {
+	GetAutomationId() string
+	GetAutomation() *orchv1.AutomationCreate
+}) (*trigger.Automation, error) {
 	var automation *orchv1.Automation
-	switch stored, sent := query.AutomationId != nil, query.GetAutomation() != nil; {
+	switch stored, sent := query.GetAutomationId() != "", query.GetAutomation() != nil; {
 	case stored == sent:
 		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, either automation_id or automation is required"))
 	case stored:
@@ -93,7 +96,7 @@ func (s *Service) evaluated(ctx context.Context, ws uuid.UUID, query *orchv1.Aut
 		}
 	default:
 		automation = s.created(query.GetAutomation())
-		if err := s.Prepare(automation); err != nil {
+		if err := s.prepare(ctx, automation); err != nil {
 			return nil, err
 		}
 	}
@@ -126,6 +129,9 @@ func (s *Service) evaluation(result engine.BacktestResult) *orchv1.AutomationEva
 	e := &orchv1.AutomationEvaluation{Events: result.Events, Matched: result.Matched, EvaluatedUntil: timestamppb.New(result.Until)}
 	if result.StoppedBy != "" {
 		e.StoppedBy = &result.StoppedBy
+	}
+	if result.Last != "" {
+		e.LastEventId = &result.Last
 	}
 	for _, f := range result.Firings {
 		e.Firings = append(e.Firings, s.evaluatedFiring(f.Node, f.Firing))

@@ -33,10 +33,7 @@ func (s *Service) ReadAutomationHistory(ctx context.Context, r *orchv1.ReadAutom
 	if limit == 0 {
 		limit = defaultHistory
 	}
-	fired, err := s.events.Find(ctx, ws, store.Query{Filter: bson.D{
-		{Key: "resource_id", Value: s.vocab.Name("automation", id.String())},
-		{Key: "event", Value: bson.D{{Key: "$in", Value: bson.A{s.vocab.Name("automation", "triggered"), s.vocab.Name("automation", "resolved")}}}},
-	}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, Limit: limit})
+	fired, err := s.firings(ctx, ws, id, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +57,14 @@ func (s *Service) ReadAutomationHistory(ctx context.Context, r *orchv1.ReadAutom
 		slices.SortFunc(f.Actions, func(a, b *orchv1.AutomationHistoryAction) int { return int(a.GetIndex() - b.GetIndex()) })
 	}
 	return history, nil
+}
+
+// firings returns the events of the last firings of an automation, newest first.
+func (s *Service) firings(ctx context.Context, ws, id uuid.UUID, limit int64) ([]*orchv1.ReceivedEvent, error) {
+	return s.events.Find(ctx, ws, store.Query{Filter: bson.D{
+		{Key: "resource_id", Value: s.vocab.Name("automation", id.String())},
+		{Key: "event", Value: bson.D{{Key: "$in", Value: bson.A{s.vocab.Name("automation", "triggered"), s.vocab.Name("automation", "resolved")}}}},
+	}, Sort: bson.D{{Key: "occurred", Value: -1}, {Key: "_id", Value: -1}}, Limit: limit})
 }
 
 func (s *Service) historyFiring(e *orchv1.ReceivedEvent) *orchv1.AutomationHistoryFiring {

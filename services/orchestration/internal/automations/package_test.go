@@ -89,7 +89,7 @@ func TestActionsNameWhatTheySelect(t *testing.T) {
 // The bound of an evaluation covers reading the events too.
 func TestAnEvaluationEndsInTime(t *testing.T) {
 	t.Parallel()
-	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Flusher{}, nil, nil)
+	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Flusher{}, nil, nil, nil)
 	s.evaluationTime = time.Nanosecond
 	local := rpc.NewLocal()
 	orchv1.RegisterAutomationServiceServer(local, s)

@@ -39,14 +39,17 @@ type Service struct {
 	flush     outbox.Flusher
 	quotas    *quotas.Service
 	admission *admission.Controller
-	// evaluationTime bounds an evaluation over the past.
+	// evaluationTime bounds an evaluation over the past, and a preview.
 	evaluationTime time.Duration
+	render         Render
 }
 
 // New returns the service over a store. Changes are published before calls return, so events that a client sends
 // afterwards meet the changed automations. quotas admit new automations; nil admits all.
-// The bounds, which may be nil, are those of checks.
-func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quotas *quotas.Service, bounds *admission.Controller) *Service {
+// The bounds, which may be nil, are those of checks. render renders previews.
+func New(
+	s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quotas *quotas.Service, bounds *admission.Controller, render Render,
+) *Service {
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
 	deliveries := store.NewCollection(s, query.DestinationDelivery, &orchv1.DestinationDelivery{})
 	return &Service{
@@ -62,6 +65,7 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quot
 		admission:   bounds,
 
 		evaluationTime: evaluationTime,
+		render:         render,
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 func TestAutomationsOfAWorkspaceAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	db := storetest.Embedded(t, clock.System{})
-	s, ws := New(db, vocabulary.Orch, outbox.Flusher{}, nil, nil), uuid.New()
+	s, ws := New(db, vocabulary.Orch, outbox.Flusher{}, nil, nil, nil), uuid.New()
 	trigger := func() *orchv1.Trigger {
 		return &orchv1.Trigger{Kind: &orchv1.Trigger_Event{Event: &orchv1.EventTrigger{Expect: []string{"e"}, Threshold: 1, Posture: orchv1.Posture_POSTURE_REACTIVE}}}
 	}

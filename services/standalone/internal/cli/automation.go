@@ -42,7 +42,7 @@ func automationCommand(version string) *cobra.Command {
 		Long: `Manage automations, and evaluate them without effects. An automation is named by its id or by its name.`,
 	},
 		automationListCommand, automationInspectCommand, automationCreateCommand, automationApplyCommand, automationExportCommand, automationDisableCommand,
-		automationEnableCommand, automationUpdateCommand, automationDeleteCommand, automationTestCommand, automationHistoryCommand, automationDeliveriesCommand, automationSimulateCommand)
+		automationEnableCommand, automationUpdateCommand, automationDeleteCommand, automationTestCommand, automationPreviewCommand, automationHistoryCommand, automationDeliveriesCommand, automationSimulateCommand)
 }
 
 // automationOf returns the server and the path of the automation that an argument means.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path"
 	"strings"
 	"time"
 
@@ -50,21 +49,11 @@ is one of the server, or that of a file. Nothing is executed.`,
 		if err != nil {
 			return err
 		}
-		query := map[string]any{"since": time.Now().UTC().Add(-span), "limit": *limit}
-		var s *remote.Server
-		if *file != "" {
-			if s, err = c.server(); err != nil {
-				return err
-			}
-			query["automation"], err = readAutomation(cmd.Context(), s, *file)
-		} else {
-			var found string
-			s, found, err = c.automationOf(cmd.Context(), args[0])
-			query["automation_id"] = path.Base(found)
-		}
+		s, query, err := c.trialOf(cmd.Context(), args, *file)
 		if err != nil {
 			return err
 		}
+		query["since"], query["limit"] = time.Now().UTC().Add(-span), *limit
 		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/automations/evaluate"), query)
 		if err != nil {
 			return err

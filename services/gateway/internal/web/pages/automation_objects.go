@@ -11,10 +11,10 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web/show"
 )
 
-// automationEditorCalls are the rpc that tries an automation and the rpcs that list the objects of actions. A reader without permission for
+// automationEditorCalls are the rpcs that try an automation and the rpcs that list the objects of actions. A reader without permission for
 // a list writes UUIDs, and a reader without permission for trials has no button.
 var automationEditorCalls = []string{
-	orchv1.AutomationService_EvaluateAutomation_FullMethodName,
+	orchv1.AutomationService_EvaluateAutomation_FullMethodName, orchv1.AutomationService_PreviewAutomation_FullMethodName,
 	orchv1.DeploymentService_ReadDeployments_FullMethodName, orchv1.FlowService_ReadFlows_FullMethodName, orchv1.WorkPoolService_ReadWorkPools_FullMethodName,
 	orchv1.WorkQueueService_ReadWorkQueues_FullMethodName, orchv1.AutomationService_ReadAutomations_FullMethodName, orchv1.BlockDocumentService_ReadBlockDocuments_FullMethodName,
 }

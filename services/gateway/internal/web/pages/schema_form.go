@@ -45,6 +45,8 @@ type schemaField struct {
 	Entry string
 	// Add is the name of the list that the field ends, for the button that adds an entry; empty for a full list.
 	Add string
+	// Present is the name of the hidden input of a group that a reader may add and remove; empty for another group.
+	Present string
 	// Chooses is the name of the object whose kind the field chooses, for the button that shows the fields of the kind.
 	Chooses string
 
@@ -159,6 +161,7 @@ func (b *schemaFields) addValue(f schemaField, property *jsontree.Object, value 
 		}
 		b.add(property, nested, f.path)
 		b.fields = append(b.fields, schemaField{Kind: kindGroupEnd})
+	case b.addOptional(f, property, value):
 	case b.addList(f, property, value):
 	default:
 		f.fill(property, value, b.zone)
@@ -324,7 +327,11 @@ func (f *schemaForm) submitted() url.Values {
 	}
 	for _, field := range f.Fields {
 		switch value := strings.ReplaceAll(field.Value, "\x00", "\uFFFD"); field.Kind {
-		case kindGroupStart, kindGroupEnd, kindListEnd:
+		case kindGroupEnd, kindListEnd:
+		case kindGroupStart:
+			if field.Present != "" {
+				form.Set(field.Present, "1")
+			}
 		case kindCheckbox:
 			if field.Checked {
 				form.Set(field.Name, "1")

@@ -118,6 +118,36 @@ func (b *schemaFields) addList(f schemaField, property *jsontree.Object, value j
 	return true
 }
 
+// addOptional adds an object that may be null: the group of its fields, or the button that adds the group. Its buttons are those of a list
+// of at most one entry. It reports false for a value that needs JSON text.
+func (b *schemaFields) addOptional(f schemaField, property *jsontree.Object, value jsontree.Value) bool {
+	object, isObject := value.(*jsontree.Object)
+	if property.Object("properties").Len() == 0 || !f.nullable || value != nil && !isObject || len(f.path) > maxNesting || len(b.fields) >= maxFields ||
+		b.hasSecret(property, 0) {
+		return false
+	}
+	count, posted := b.posted[f.Name+entriesSuffix]
+	if _, text := b.posted[f.Name]; text && !posted {
+		return false
+	}
+	b.buttons = true
+	if posted && count[0] != "1" || !posted && !isObject {
+		none := f
+		none.Kind = kindListStart
+		none.Name += entriesSuffix
+		b.fields = append(b.fields, none, schemaField{Kind: kindListEnd, Add: f.Name})
+		return true
+	}
+	f.Kind, f.Entry, f.Present = kindGroupStart, f.Name+"/0", f.Name+entriesSuffix
+	b.fields = append(b.fields, f)
+	if !isObject {
+		object = jsontree.NewObject()
+	}
+	b.add(property, object, f.path)
+	b.fields = append(b.fields, schemaField{Kind: kindGroupEnd})
+	return true
+}
+
 // firstCount returns the initial number of entries of a list without a value: the minimum of the schema for a required list, and empty for
 // an absent one.
 func firstCount(f schemaField, property *jsontree.Object) string {

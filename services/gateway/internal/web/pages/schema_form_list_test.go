@@ -90,6 +90,44 @@ func TestListsOfASchemaHaveEntries(t *testing.T) {
 	}
 }
 
+// TestAnObjectThatMayBeNullIsAddedAndRemoved changes null into an object and back by the buttons.
+func TestAnObjectThatMayBeNullIsAddedAndRemoved(t *testing.T) {
+	t.Parallel()
+	const schema = `{"properties": {"x": {"nullable": true, "allOf": [{"$ref": "#/$defs/Limit"}]}}, "$defs": {"Limit": {"type": "object", "required": ["n"],
+		"properties": {"n": {"type": "integer"}, "mode": {"type": "string", "default": "skip"}}}}}`
+	add, remove := url.Values{addButton: {"p.x"}}, url.Values{removeButton: {"p.x/0"}}
+	for _, c := range []struct {
+		name, given string
+		buttons     []url.Values
+		typed       url.Values
+		values      string
+		ok          bool
+	}{
+		{name: "null stays", given: `{"x": null}`, values: `{"x": null}`, ok: true},
+		{name: "absent is null", given: `{}`, values: `{"x": null}`, ok: true},
+		{name: "an object stays", given: `{"x": {"n": 2, "mode": "queue"}}`, values: `{"x": {"n": 2, "mode": "queue"}}`, ok: true},
+		{name: "added", given: `{}`, buttons: []url.Values{add}, typed: url.Values{"p.x/n": {"3"}}, values: `{"x": {"n": 3, "mode": "skip"}}`, ok: true},
+		{name: "added without its required number", given: `{}`, buttons: []url.Values{add}, values: `{"x": {"mode": "skip"}}`},
+		{name: "removed", given: `{"x": {"n": 2}}`, buttons: []url.Values{remove}, values: `{"x": null}`, ok: true},
+		{name: "removed and added", given: `{"x": {"n": 2}}`, buttons: []url.Values{remove, add}, typed: url.Values{"p.x/n": {"4"}}, values: `{"x": {"n": 4, "mode": "skip"}}`, ok: true},
+		{name: "another value is JSON text", given: `{"x": 5}`, values: `{"x": 5}`, ok: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newSchemaForm(&page.Request{Zone: time.UTC}, []byte(schema), object(t, c.given))
+			for _, button := range c.buttons {
+				var ok bool
+				f, _, ok = submit(f, schema, button)
+				require.False(t, ok, "nothing is sent")
+				require.Equal(t, 200, f.status())
+			}
+			_, values, ok := submit(f, schema, c.typed)
+			require.Equal(t, c.ok, ok)
+			require.JSONEq(t, c.values, values)
+		})
+	}
+}
+
 func TestAListKeepsInputsThatDoNotParse(t *testing.T) {
 	t.Parallel()
 	f := newSchemaForm(&page.Request{Zone: time.UTC}, []byte(addresses), object(t, `{"x": [{"port": 1}, {"port": 2}]}`))

@@ -92,18 +92,23 @@ func creationFailed(o *result, err error) *result {
 	return o.fail("Unable to create flow run from deployment: %s", refusal(err))
 }
 
-// runParameters renders the parameters of an action, to which a batch adds its events. It returns false, and says in the result why, if
-// it cannot.
-func (r *Runner) runParameters(
-	ctx context.Context, o *result, run *orchv1.AutomationActionRun, action *orchv1.RunDeployment,
-) (rendered []byte, ok bool) {
-	var err error
+// finalParameters renders the parameters of an action, to which a batch adds its events. They are nil without parameters.
+func (r *Runner) finalParameters(ctx context.Context, run *orchv1.AutomationActionRun, action *orchv1.RunDeployment) (rendered []byte, err error) {
 	if action.Parameters != nil {
 		rendered, err = r.parameters(ctx, run, action.GetParameters())
 	}
 	if name := action.GetBatch().GetParameter(); err == nil && run.GetCollected() && name != "" {
 		rendered, err = withEvents(rendered, name, run)
 	}
+	return rendered, err
+}
+
+// runParameters is finalParameters for a result. It returns false, and says in the result why, if
+// it cannot.
+func (r *Runner) runParameters(
+	ctx context.Context, o *result, run *orchv1.AutomationActionRun, action *orchv1.RunDeployment,
+) (rendered []byte, ok bool) {
+	rendered, err := r.finalParameters(ctx, run, action)
 	refused, isRefused := errors.AsType[*parameters.HydrationError](err)
 	switch {
 	case err == nil:

@@ -88,6 +88,8 @@ type Runner struct {
 	// mails counts the recipients of an account.
 	mails      *engine.Counter
 	renderings *Renderings
+	// previews renders for previews.
+	previews *Runner
 }
 
 // New returns a runner.
@@ -107,6 +109,7 @@ func New(deps Deps) *Runner {
 		renderings: NewRenderings(),
 	}
 	r.engine = NewEngine(deps.UIURL, deps.Vocabulary)
+	r.previews = &Runner{Deps: deps, engine: r.engine, renderings: NewRenderings()}
 	return r
 }
 

@@ -46,20 +46,36 @@ func (r *Runner) StoreCollected(ctx context.Context, effects []store.Effect) err
 
 // renderKey renders the key of an action run, or says in the result why it cannot.
 func (r *Runner) renderKey(ctx context.Context, o *result, run *orchv1.AutomationActionRun, template string) (string, bool) {
+	key, err := r.keyText(ctx, run, template)
+	switch invalid, isInvalid := errors.AsType[*keyError](err); {
+	case err == nil:
+		return key, true
+	case isInvalid:
+		o.fail("%s", invalid)
+	default:
+		r.templateFailed(o, err, err.Error(), template)
+	}
+	return "", false
+}
+
+// keyError reports that a rendered text cannot be a key.
+type keyError struct{ reason string }
+
+func (e *keyError) Error() string { return e.reason }
+
+// keyText renders a key. A *keyError reports that the text cannot be one.
+func (r *Runner) keyText(ctx context.Context, run *orchv1.AutomationActionRun, template string) (string, error) {
 	key, err := r.render(ctx, run, template)
 	if err != nil {
-		r.templateFailed(o, err, err.Error(), template)
-		return "", false
+		return "", err
 	}
 	switch key = strings.TrimSpace(key); {
 	case key == "" && template != "":
-		o.fail("The key is empty: %s", template)
-		return "", false
+		return "", &keyError{"The key is empty: " + template}
 	case len(key) > maxKeyBytes:
-		o.fail("The key has %d bytes, more than %d", len(key), maxKeyBytes)
-		return "", false
+		return "", &keyError{fmt.Sprintf("The key has %d bytes, more than %d", len(key), maxKeyBytes)}
 	}
-	return key, true
+	return key, nil
 }
 
 // newKey is a key of an action before anything is kept for it. feature is the field of the action that has the key.

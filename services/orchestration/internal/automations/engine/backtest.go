@@ -43,6 +43,8 @@ type BacktestResult struct {
 	Firings []trigger.Fired
 	// Events were read, and Matched ones were taken by some trigger.
 	Events, Matched int64
+	// Last is the id of the last event that some trigger takes, empty without one.
+	Last string
 	// Until is the time up to which the triggers were evaluated.
 	Until time.Time
 	// StoppedBy names the bound that ended the evaluation early, empty if none did.
@@ -120,6 +122,7 @@ func (b *Backtest) event(ctx context.Context, e *orchv1.ReceivedEvent) error {
 		return nil
 	}
 	b.result.Matched++
+	b.result.Last = e.GetId()
 	return b.session(ctx, at, func(s *trigger.Session) error {
 		for _, n := range found.nodes {
 			if err := s.Event(ctx, n, e); err != nil {

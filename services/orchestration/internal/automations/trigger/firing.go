@@ -2,6 +2,7 @@ package trigger
 
 import (
 	"strconv"
+	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -20,4 +21,12 @@ func (n *Node) newFiring(b *orchv1.AutomationBucket, now int64, reason *orchv1.R
 		Event:     reason,
 		Key:       b.GetKey(),
 	}
+}
+
+// FiringFor returns the firing that the trigger has for an event, whatever it has counted. The event may be nil.
+func (n *Node) FiringFor(e *orchv1.ReceivedEvent, at time.Time) *orchv1.AutomationFiring {
+	key := n.key(e)
+	f := n.newFiring(&orchv1.AutomationBucket{Key: key}, at.UnixMicro(), e)
+	f.Labels = n.labels(key)
+	return f
 }
