@@ -25,6 +25,7 @@ type change struct {
 	id     string         // of an existing record
 	body   map[string]any // the fields to send
 	before map[string]any // the fields as they are
+	shown  map[string]any // the fields to send as people may read them; nil for all
 	// update is the method of a change; whole is its body, if that has more than the fields that change.
 	update string
 	whole  map[string]any
@@ -35,6 +36,8 @@ type currentRecord struct {
 	id     string
 	name   string
 	fields map[string]any
+	// secrets are the members of the merged field that the server never shows.
+	secrets map[string]bool
 }
 
 // uniqueNames returns records by name. Apply recognizes records by name, so it refuses two of one name.
@@ -78,6 +81,9 @@ func (c *connection) showChange(cmd *cobra.Command, one change) {
 	}
 	for _, field := range slices.Sorted(maps.Keys(one.body)) {
 		after := one.body[field]
+		if one.shown != nil {
+			after = one.shown[field]
+		}
 		if verification, ok := after.(map[string]any); ok {
 			after = withoutSecrets(verification)
 		}

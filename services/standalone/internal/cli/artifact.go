@@ -43,7 +43,17 @@ var artifactResource = &resource{
 		body["key"] = argument
 		return s.Call(ctx, http.MethodPost, s.InWorkspace("/artifacts/"), body)
 	},
-	key: func(record map[string]any) string { return plain(record["key"]) },
+	key:        func(record map[string]any) string { return plain(record["key"]) },
+	fileFields: []string{"key", "type", "data", "description"},
+	fileNote: `
+
+The file describes the latest version of each key. Artifacts of runs, and those without a key, are not in it.`,
+	latest: func(ctx context.Context, s *remote.Server) ([]json.RawMessage, error) {
+		return listAll(ctx, s, s.InWorkspace("/artifacts/latest/filter"), map[string]any{})
+	},
+	owned: func(record map[string]any) bool {
+		return plain(record["key"]) == "" || record["flow_run_id"] != nil || record["task_run_id"] != nil
+	},
 }
 
 func artifactCommand(version string) *cobra.Command {
@@ -51,5 +61,5 @@ func artifactCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{
 		Use: "artifact", Aliases: []string{"artifacts"}, Short: "Manage artifacts",
 		Long: `Manage artifacts. Commands accept an artifact's id, or its key for the latest version.`,
-	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.deleteCommand)
+	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.applyCommand, r.exportCommand, r.deleteCommand)
 }

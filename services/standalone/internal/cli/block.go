@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,8 +82,57 @@ var blockResource = &resource{
 	},
 	details: []string{"block_schema", "block_type"},
 	key: func(record map[string]any) string {
-		return plain(at(record, "block_type.slug")) + "/" + plain(record[nameField])
+		return cmp.Or(plain(record["type"]), plain(at(record, "block_type.slug"))) + "/" + plain(record[nameField])
 	},
+	fileFields: []string{"type", nameField, "data"}, identityFields: 2,
+	fileNote: `
+
+"data_files" names files with the values of fields, relative to the file, such as "data_files: {value: token.txt}". Secrets
+are sent for a new block, and with --update-secrets.`,
+	exportNote: "Secrets are not exported. A new block needs them in data, or data_files with the files that have them.",
+	names: func(_ context.Context, _ *remote.Server, records []map[string]any) error {
+		for _, record := range records {
+			record["type"] = at(record, "block_type.slug")
+		}
+		return nil
+	},
+	merged: "data", secrets: blockSecrets, filePaths: readBlockFiles,
+}
+
+// blockSecrets returns the fields of a block whose values are secrets, or have some.
+func blockSecrets(record map[string]any) map[string]bool {
+	list, _ := at(record, "block_schema.fields.secret_fields").([]any)
+	secrets := map[string]bool{}
+	for _, path := range texts(list) {
+		name, _, _ := strings.Cut(path, ".")
+		secrets[name] = true
+	}
+	return secrets
+}
+
+// readBlockFiles replaces data_files by the texts of the files.
+func readBlockFiles(dir string, record map[string]any) error {
+	files, given := record["data_files"].(map[string]any)
+	if !given {
+		return nil
+	}
+	delete(record, "data_files")
+	data, _ := record["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+		record["data"] = data
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		text, isPath, err := secretFile(dir, files, name)
+		if err != nil {
+			return err
+		}
+		if _, both := data[name]; both || !isPath {
+			return fmt.Errorf("data_files.%s is not the path of a file, or data has the field too", name)
+		}
+		data[name] = strings.TrimRight(text, "\r\n")
+	}
+	return nil
 }
 
 // blockName separates TYPE/NAME.
@@ -157,5 +209,5 @@ func blockCommand(version string) *cobra.Command {
 		Long: `Manage blocks. Commands accept TYPE/NAME. Secrets are never printed.`,
 		Example: `  orch block create secret/token --set-file value=token.txt
   orch block create slack-webhook/alerts --set-file url=-`,
-	}, r.listCommand, blockTypesCommand, r.inspectCommand, withFiles(r.createCommand), withFiles(r.updateCommand), r.deleteCommand)
+	}, r.listCommand, blockTypesCommand, r.inspectCommand, withFiles(r.createCommand), withFiles(r.updateCommand), r.applyCommand, r.exportCommand, r.deleteCommand)
 }

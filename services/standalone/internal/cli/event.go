@@ -36,8 +36,8 @@ func eventRow(e eventSummary) []string {
 
 func eventCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{
-		Use: "event", Aliases: []string{"events"}, Short: "List events, or follow them as they occur",
-	}, eventListCommand, eventTailCommand)
+		Use: "event", Aliases: []string{"events"}, Short: "List events, follow them as they occur, or create them",
+	}, eventListCommand, eventInspectCommand, eventCreateCommand, eventTailCommand)
 }
 
 // eventFilter selects events.
@@ -132,6 +132,29 @@ func readEvents(ctx context.Context, s *remote.Server, body map[string]any, limi
 		if err != nil {
 			return nil, err
 		}
+	}
+}
+
+func eventInspectCommand(c *connection) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect ID",
+		Short: "Show one event with all fields",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := c.server()
+			if err != nil {
+				return err
+			}
+			body := map[string]any{"filter": map[string]any{"id": map[string]any{"id": args}}, "limit": 1}
+			found, err := readEvents(cmd.Context(), s, body, 1)
+			if err == nil && len(found) == 0 {
+				err = &remote.Error{Status: http.StatusNotFound, Detail: "not found"}
+			}
+			if err != nil {
+				return fmt.Errorf("read the event %q: %w", args[0], err)
+			}
+			return c.inspect(cmd, found[0])
+		},
 	}
 }
 

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
 // apiKey is a key as the server returns it. Key is present only in the response that created it.
@@ -41,4 +44,14 @@ func expiresFlag(cmd *cobra.Command, what string) func() (*time.Time, error) {
 // sayKey prints a new key, which the server never shows again.
 func (c *connection) sayKey(cmd *cobra.Command, key string) {
 	c.say(cmd, "\n%s\n\nThis is the only time that the key is shown.", key)
+}
+
+// sayMadeKey prints the key that a response to a creation has.
+func (c *connection) sayMadeKey(cmd *cobra.Command, answer json.RawMessage) {
+	made, err := remote.Decode[struct {
+		Key apiKey `json:"api_key"`
+	}](answer)
+	if err == nil && made.Key.Key != "" {
+		c.sayKey(cmd, made.Key.Key)
+	}
 }

@@ -29,6 +29,8 @@ type resource struct {
 
 	// page is the default number of records that ls prints; 0 means all.
 	page int
+	// latest reads the records of files; nil for list.
+	latest func(ctx context.Context, s *remote.Server) ([]json.RawMessage, error)
 	// list reads the records that a query of the filters selects, or all if limit is 0.
 	list func(ctx context.Context, s *remote.Server, query map[string]any, limit int) ([]json.RawMessage, error)
 	// path returns the path of the record that an argument identifies.
@@ -49,12 +51,20 @@ type resource struct {
 	// identify it.
 	fileFields     []string
 	identityFields int
+	// fileNote ends the help of apply, and exportNote begins the file of export.
+	fileNote, exportNote string
 	// names adds the fields of files that records have in another form, and facts those of tables alone; nil if there are none.
 	names, facts func(ctx context.Context, s *remote.Server, records []map[string]any) error
 	// merge returns what remains of an object of a record beside its changes; nil for all of it.
 	merge func(before, changes map[string]any) map[string]any
 	// details are the fields that only programs read: inspect leaves them out for people.
 	details []string
+	// filePaths replaces the paths of a record in a file by the texts of their files; nil for a kind without such paths.
+	filePaths func(dir string, record map[string]any) error
+	// merged is the field with an object that the API merges, and secrets returns the members of the object whose values the server never
+	// shows; empty and nil for none.
+	merged  string
+	secrets func(record map[string]any) map[string]bool
 	// owned reports whether another record owns a record, so that files do not have it; nil for none.
 	owned func(record map[string]any) bool
 	// whole are the fields that each change must contain.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func (r *resource) applyCommand(c *connection) *cobra.Command {
 Nothing is changed if the file has an unknown field.
 
 The file has a list %[2]q, as "orch %[3]s export" prints it, whose items have the fields
-%[4]s.`, plural, r.plural, r.noun, strings.Join(r.fileFields, ", ")),
+%[4]s.%[5]s`, plural, r.plural, r.noun, strings.Join(r.fileFields, ", "), r.fileNote),
 		Example: fmt.Sprintf("  orch %[1]s export > %[2]s.yaml\n  orch %[1]s apply -f %[2]s.yaml --dry-run", r.noun, r.plural),
 		Args:    cobra.NoArgs,
 	}
@@ -34,7 +35,10 @@ The file has a list %[2]q, as "orch %[3]s export" prints it, whose items have th
 	_ = cmd.MarkFlagRequired("file")
 	dryRun := cmd.Flags().Bool("dry-run", false, "show the changes only")
 	prune := cmd.Flags().Bool("prune", false, "delete the "+plural+" that the file does not name")
-	yes := yesFlag(cmd)
+	yes, secrets := yesFlag(cmd), new(bool)
+	if r.secrets != nil {
+		secrets = cmd.Flags().Bool("update-secrets", false, "send the secrets of existing "+plural+" too")
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := c.server()
 		if err != nil {
@@ -48,11 +52,11 @@ The file has a list %[2]q, as "orch %[3]s export" prints it, whose items have th
 		if err != nil {
 			return err
 		}
-		changes, err := r.plan(current, wanted, *prune)
+		changes, err := r.plan(current, wanted, *prune, *secrets)
 		if err != nil {
 			return err
 		}
-		return c.applyChanges(cmd, r.plural, changes, *dryRun, *yes, func(ctx context.Context, one change) error { return r.apply(ctx, s, one) })
+		return c.applyChanges(cmd, r.plural, changes, *dryRun, *yes, func(ctx context.Context, one change) error { return r.apply(ctx, c, cmd, s, one) })
 	}
 	return cmd
 }
@@ -74,11 +78,14 @@ func (r *resource) exportCommand(c *connection) *cobra.Command {
 			}
 			records := make([]map[string]any, len(current))
 			for i, one := range current {
+				if data, ok := one.fields[r.merged].(map[string]any); ok {
+					maps.DeleteFunc(data, func(name string, _ any) bool { return one.secrets[name] })
+				}
 				withoutNulls(one.fields)
 				maps.DeleteFunc(one.fields, isEmpty)
 				records[i] = one.fields
 			}
-			return writeRecords(cmd.OutOrStdout(), r.plural, "", r.fileFields, records)
+			return writeRecords(cmd.OutOrStdout(), r.plural, r.exportNote, r.fileFields, records)
 		},
 	}
 }
@@ -111,6 +118,11 @@ func (r *resource) readFile(path string) ([]map[string]any, error) {
 		refuse := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("%w: %s: %s %d: %w", errArgument, path, r.singular(), i+1, fmt.Errorf(format, args...)))
 		}
+		if r.filePaths != nil {
+			if err := r.filePaths(filepath.Dir(path), w); err != nil {
+				refuse("%w", err)
+			}
+		}
 		name := r.name(w)
 		switch {
 		case strings.Trim(name, "/") == "" || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/"):
@@ -135,7 +147,13 @@ func (r *resource) identity() []string {
 
 // current reads all records with the fields that a file may set.
 func (r *resource) current(ctx context.Context, s *remote.Server) ([]currentRecord, error) {
-	answers, err := r.list(ctx, s, map[string]any{}, 0)
+	read := r.latest
+	if read == nil {
+		read = func(ctx context.Context, s *remote.Server) ([]json.RawMessage, error) {
+			return r.list(ctx, s, map[string]any{}, 0)
+		}
+	}
+	answers, err := read(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -158,14 +176,17 @@ func (r *resource) current(ctx context.Context, s *remote.Server) ([]currentReco
 	for i, fields := range records {
 		out[i].id, _ = fields["id"].(string)
 		out[i].name = r.name(fields)
+		if r.secrets != nil {
+			out[i].secrets = r.secrets(fields)
+		}
 		maps.DeleteFunc(fields, func(key string, _ any) bool { return !slices.Contains(r.fileFields, key) })
 		out[i].fields = fields
 	}
 	return out, nil
 }
 
-// plan compares the records of a file with those of the server.
-func (r *resource) plan(current []currentRecord, wanted []map[string]any, prune bool) ([]change, error) {
+// plan compares the records of a file with those of the server. Secrets are unknown, so they count only if they are to be sent.
+func (r *resource) plan(current []currentRecord, wanted []map[string]any, prune, secrets bool) ([]change, error) {
 	byName, err := uniqueNames(current, r.plural)
 	if err != nil {
 		return nil, err
@@ -175,18 +196,27 @@ func (r *resource) plan(current []currentRecord, wanted []map[string]any, prune 
 		name := r.name(w)
 		existing, found := byName[name]
 		delete(byName, name)
-		body := map[string]any{}
+		if !found {
+			body := maps.Clone(w)
+			maps.DeleteFunc(body, func(key string, _ any) bool { return slices.Contains(r.identity(), key) })
+			changes = append(changes, change{verb: "create", name: name, body: body})
+			continue
+		}
+		one := change{verb: "unchanged", name: name, body: map[string]any{}, before: existing.fields, shown: map[string]any{}}
 		for key, value := range w {
-			if !slices.Contains(r.identity(), key) && (!found || !includes(existing.fields[key], value)) {
-				body[key] = value
+			if slices.Contains(r.identity(), key) || includes(existing.fields[key], value) {
+				continue
+			}
+			one.body[key], one.shown[key] = value, value
+			if members, ok := value.(map[string]any); ok && key == r.merged {
+				r.mergeInto(&one, existing, members, secrets)
 			}
 		}
-		one := change{verb: "create", name: name, body: body}
-		if found {
-			one = change{verb: "unchanged", name: name, body: body, before: existing.fields}
-			if len(body) > 0 {
-				one.verb = "change"
-			}
+		if len(one.body) > 0 {
+			one.verb = "change"
+		}
+		if err := r.fixed(one); err != nil {
+			return nil, err
 		}
 		changes = append(changes, one)
 	}
@@ -198,8 +228,38 @@ func (r *resource) plan(current []currentRecord, wanted []map[string]any, prune 
 	return changes, nil
 }
 
-// apply sends a change of a record.
-func (r *resource) apply(ctx context.Context, s *remote.Server, one change) error {
+// mergeInto keeps of a change of the merged object the members that differ.
+func (r *resource) mergeInto(one *change, existing currentRecord, members map[string]any, secrets bool) {
+	before, _ := existing.fields[r.merged].(map[string]any)
+	sent, shown, earlier := map[string]any{}, map[string]any{}, map[string]any{}
+	for name, value := range members {
+		switch {
+		case existing.secrets[name] && secrets:
+			sent[name], shown[name] = value, "(secret)"
+		case !existing.secrets[name] && !includes(before[name], value):
+			sent[name], shown[name], earlier[name] = value, value, before[name]
+		}
+	}
+	if len(sent) == 0 {
+		delete(one.body, r.merged)
+		return
+	}
+	one.before = maps.Clone(one.before)
+	one.body[r.merged], one.shown[r.merged], one.before[r.merged] = sent, shown, earlier
+}
+
+// fixed refuses a change of a field that only create sets.
+func (r *resource) fixed(one change) error {
+	for _, f := range r.fields {
+		if value, changes := one.body[f.name]; changes && f.on == createOnly && f.name != r.activity {
+			return fmt.Errorf("%w: the %s of the %s %q is %s and cannot become %s", errArgument, f.name, r.singular(), one.name, plain(one.before[f.name]), plain(value))
+		}
+	}
+	return nil
+}
+
+// apply sends a change of a record, and prints the key that a new record has.
+func (r *resource) apply(ctx context.Context, c *connection, cmd *cobra.Command, s *remote.Server, one change) error {
 	if one.verb == "unchanged" {
 		return nil
 	}
@@ -208,7 +268,8 @@ func (r *resource) apply(ctx context.Context, s *remote.Server, one change) erro
 		return err
 	}
 	if one.verb == "create" {
-		_, err := r.create(ctx, s, one.name, body)
+		answer, err := r.create(ctx, s, one.name, body)
+		c.sayMadeKey(cmd, answer)
 		return err
 	}
 	path, err := r.path(ctx, s, one.name)
@@ -217,6 +278,9 @@ func (r *resource) apply(ctx context.Context, s *remote.Server, one change) erro
 	}
 	if one.verb == "delete" {
 		_, err = s.Call(ctx, http.MethodDelete, path, nil)
+		return err
+	}
+	if err := r.addCurrent(ctx, s, path, body, r.whole); err != nil {
 		return err
 	}
 	_, err = s.Call(ctx, http.MethodPatch, path, body)

@@ -194,12 +194,7 @@ func (r *resource) createCommand(c *connection) *cobra.Command {
 		if err := r.showOne(c, cmd, s, answer); err != nil {
 			return err
 		}
-		made, err := remote.Decode[struct {
-			Key apiKey `json:"api_key"`
-		}](answer)
-		if err == nil && made.Key.Key != "" {
-			c.sayKey(cmd, made.Key.Key)
-		}
+		c.sayMadeKey(cmd, answer)
 		return nil
 	}
 	return cmd
@@ -226,7 +221,7 @@ func (r *resource) updateCommand(c *connection) *cobra.Command {
 		if err := r.complete(cmd.Context(), s, body); err != nil {
 			return err
 		}
-		if err := r.addCurrent(cmd.Context(), s, path, body); err != nil {
+		if err := r.addCurrent(cmd.Context(), s, path, body, r.kept(body)); err != nil {
 			return err
 		}
 		return r.change(c, cmd, s, path, body)
@@ -234,9 +229,9 @@ func (r *resource) updateCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-// addCurrent adds to a change what the record has and the change must contain: the other values of objects, which the API replaces, and
-// the fields that the API requires.
-func (r *resource) addCurrent(ctx context.Context, s *remote.Server, path string, body map[string]any) error {
+// kept are the fields of a record that a change of some fields must contain: the other values of objects, which the API replaces, and the
+// fields that the API requires.
+func (r *resource) kept(body map[string]any) []string {
 	keep := slices.Clone(r.whole)
 	for _, one := range r.fields {
 		name, _, nested := strings.Cut(one.name, ".")
@@ -245,7 +240,11 @@ func (r *resource) addCurrent(ctx context.Context, s *remote.Server, path string
 		}
 	}
 	slices.Sort(keep)
-	keep = slices.Compact(keep)
+	return slices.Compact(keep)
+}
+
+// addCurrent adds to a change the fields that it must contain, as the record has them.
+func (r *resource) addCurrent(ctx context.Context, s *remote.Server, path string, body map[string]any, keep []string) error {
 	if len(keep) == 0 {
 		return nil
 	}

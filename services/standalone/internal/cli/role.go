@@ -24,7 +24,13 @@ var roleResource = &resource{
 	request: func(ctx context.Context, s *remote.Server, body map[string]any) error {
 		return roleID(ctx, s, body, "inherited_role_id", "workspace_roles")
 	},
-	whole: []string{"name", "description", "scopes", "inherited_role_id"},
+	whole:      []string{"name", "description", "scopes", "inherited_role_id"},
+	fileFields: []string{"name", "description", "scopes", "inherited_role_id"},
+	fileNote:   "\n\nA role is inherited by its name. The roles of the server are not in the file.",
+	owned:      func(record map[string]any) bool { return record["account_id"] == nil },
+	names: func(ctx context.Context, s *remote.Server, records []map[string]any) error {
+		return roleNames(ctx, s, records, "inherited_role_id", "workspace_roles")
+	},
 }
 
 func roleCommand(version string) *cobra.Command {
@@ -33,5 +39,5 @@ func roleCommand(version string) *cobra.Command {
 		Use: "role", Aliases: []string{"roles"}, Short: "Manage the roles that members have in workspaces",
 		Long:    `Manage the roles that members have in workspaces. Commands accept a role's id or its name. The roles of the server cannot be changed.`,
 		Example: `  orch role create Auditor --scope see_flows --scope see_deployments`,
-	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.deleteCommand)
+	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.applyCommand, r.exportCommand, r.deleteCommand)
 }

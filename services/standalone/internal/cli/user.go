@@ -52,6 +52,13 @@ var userResource = &resource{
 	request: func(ctx context.Context, s *remote.Server, body map[string]any) error {
 		return roleID(ctx, s, body, "account_role_id", "account_roles")
 	},
+	fileFields: []string{"email", "account_role_id", "handle", "first_name", "last_name"},
+	fileNote: `
+
+"account_role_id" is the name of the account role. A new user's key is printed once.`,
+	names: func(ctx context.Context, s *remote.Server, records []map[string]any) error {
+		return roleNames(ctx, s, records, "account_role_id", "account_roles")
+	},
 	warning: "from the account; the user's keys are refused at once",
 	key:     func(record map[string]any) string { return plain(record["email"]) },
 }
@@ -72,10 +79,34 @@ func roleID(ctx context.Context, s *remote.Server, body map[string]any, field, k
 	return nil
 }
 
+// roleNames replaces the id of a role in a field by its name. kind is the collection of the roles in the account.
+func roleNames(ctx context.Context, s *remote.Server, records []map[string]any, field, kind string) error {
+	var ids []string
+	for _, record := range records {
+		if id := plain(record[field]); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	in, err := account(ctx, s)
+	if err != nil {
+		return err
+	}
+	names, err := namesByID(ctx, s, "/accounts/"+in+"/"+kind, kind, ids)
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if name := names[plain(record[field])]; name != "" {
+			record[field] = name
+		}
+	}
+	return nil
+}
+
 func userCommand(version string) *cobra.Command {
 	r := userResource
 	return remoteCommand(version, &cobra.Command{
 		Use: "user", Aliases: []string{"users"}, Short: "Manage the members of the account",
 		Long: `Manage the members of the account. Commands accept a member's e-mail address or id. "create" makes a user and prints the key once.`,
-	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.deleteCommand)
+	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.applyCommand, r.exportCommand, r.deleteCommand)
 }
