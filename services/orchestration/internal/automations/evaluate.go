@@ -81,7 +81,8 @@ func (s *Service) EvaluateAutomation(ctx context.Context, r *orchv1.EvaluateAuto
 func (s *Service) compiled(ctx context.Context, ws uuid.UUID, query interface {
 	GetAutomationId() string
 	GetAutomation() *orchv1.AutomationCreate
-}) (*trigger.Automation, error) {
+},
+) (*trigger.Automation, error) {
 	var automation *orchv1.Automation
 	switch stored, sent := query.GetAutomationId() != "", query.GetAutomation() != nil; {
 	case stored == sent:
