@@ -2,9 +2,11 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,24 +104,49 @@ func deadLetterInspectCommand(c *connection) *cobra.Command {
 }
 
 func deadLetterRetryCommand(c *connection) *cobra.Command {
-	return &cobra.Command{
-		Use:   "retry ID...",
-		Short: "Execute effects again, or deliver events to their consumers again",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := c.server()
+	cmd := &cobra.Command{
+		Use:     "retry [ID...]",
+		Short:   "Execute effects again, or deliver events to their consumers again",
+		Example: "  orch dead-letter retry --cause 'connection refused'",
+	}
+	cause := cmd.Flags().String("cause", "", "retry the dead letters whose reason contains a text")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if (len(args) > 0) == (*cause != "") {
+			return fmt.Errorf("%w: either ids or --cause are required", errArgument)
+		}
+		s, err := c.server()
+		if err != nil {
+			return err
+		}
+		if *cause != "" {
+			all, err := deadLetters(cmd, s)
 			if err != nil {
 				return err
 			}
-			for _, id := range args {
-				if _, err := s.Call(cmd.Context(), http.MethodPost, deadLetterPath(id)+"/retry", nil); err != nil {
-					return fmt.Errorf("retry %s: %w", id, err)
+			for _, text := range all {
+				one, err := remote.Decode[deadLetterSummary](text)
+				if err != nil {
+					return err
 				}
-				c.say(cmd, "Retried %s.", id)
+				if strings.Contains(one.Reason, *cause) {
+					args = append(args, one.ID)
+				}
 			}
-			return nil
-		},
+		}
+		if len(args) == 0 {
+			c.say(cmd, "No dead letter has this cause.")
+		}
+		var failed []error
+		for _, id := range args {
+			if _, err := s.Call(cmd.Context(), http.MethodPost, deadLetterPath(id)+"/retry", nil); err != nil {
+				failed = append(failed, fmt.Errorf("retry %s: %w", id, err))
+				continue
+			}
+			c.say(cmd, "Retried %s.", id)
+		}
+		return errors.Join(failed...)
 	}
+	return cmd
 }
 
 func deadLetterDiscardCommand(c *connection) *cobra.Command {

@@ -25,12 +25,15 @@ func deploymentRunCommand(c *connection) *cobra.Command {
 		Use:   "run DEPLOYMENT",
 		Short: "Create a flow run of a deployment",
 		Example: `  orch deployment run load-orders/nightly --param day='"2026-03-02"' --param full=true
+  orch deployment run nightly --in 2h --tag again
   orch deployment run nightly --watch`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	parameters := flags.StringArrayP("param", "p", nil, "a parameter, as NAME=JSON; a value that is not JSON is a text; several may be given")
 	name := flags.String("name", "", "the name of the flow run; the server chooses one without it")
+	tags := flags.StringSlice("tag", nil, "a tag of the flow run; several may be given")
+	delay := spanFlag(flags, "in", "the time until the flow run starts, such as 2h; the default is now")
 	watch := flags.Bool("watch", false, "show the states of the flow run until it ends; exit with 1 unless it completes")
 	every := flags.Duration("every", tailInterval, "the polling interval of --watch")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,7 +48,14 @@ func deploymentRunCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		body := map[string]any{"state": map[string]any{"type": "SCHEDULED"}}
+		state := map[string]any{"type": "SCHEDULED"}
+		if *delay > 0 {
+			state["state_details"] = map[string]any{"scheduled_time": time.Now().UTC().Add(*delay)}
+		}
+		body := map[string]any{"state": state}
+		if len(*tags) > 0 {
+			body["tags"] = *tags
+		}
 		if len(values) > 0 {
 			if err := knowsParameters(cmd.Context(), s, path, values); err != nil {
 				return err

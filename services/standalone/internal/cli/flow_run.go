@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func flowRunCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{
 		Use: "flow-run", Aliases: []string{"flow-runs", "run"}, Short: "List, inspect, change, cancel and retry flow runs",
 		Long: `List, inspect, change, cancel and retry flow runs. Commands accept a flow run's id or its name.`,
-	}, flowRunListCommand, flowRunResource.inspectCommand, flowRunLogsCommand, flowRunResource.updateCommand, flowRunCancelCommand, flowRunRetryCommand,
+	}, flowRunListCommand, flowRunResource.inspectCommand, flowRunLogsCommand, flowRunResource.updateCommand, flowRunCancelCommand, flowRunRetryCommand, flowRunResumeCommand,
 		flowRunResource.deleteCommand)
 }
 
@@ -112,6 +113,9 @@ func flowRunListCommand(c *connection) *cobra.Command {
 	states := flags.StringSlice("state", nil, "flow runs whose state has a type, such as failed; several may be given")
 	flow := flags.String("flow", "", "flow runs of a flow, by name")
 	deployment := flags.String("deployment", "", "flow runs of a deployment, by name")
+	name := flags.String("name", "", "flow runs whose name contains a text")
+	from := flags.String("from", "", "flow runs that started at a time or later, such as 2026-03-01T02:00:00Z")
+	to := flags.String("to", "", "flow runs that started at a time or earlier")
 	upcoming := flags.Bool("upcoming", false, "flow runs that are scheduled and not late, the soonest first")
 	cmd.MarkFlagsMutuallyExclusive("state", "upcoming")
 	limit := flags.Int("limit", 20, "the maximum number of flow runs, at most 200")
@@ -143,9 +147,20 @@ func flowRunListCommand(c *connection) *cobra.Command {
 			listed = runlist.Upcoming()
 		}
 		query := listed.Query(related)
+		conditions, err := runConditions(*name, *from, *to)
+		if err != nil {
+			return err
+		}
 		query["limit"] = min(*limit+1, everyone) // One more tells whether there are more.
 		if len(types) > 0 {
 			query["flow_runs"] = map[string]any{"state": map[string]any{"type": map[string]any{"any_": types}}}
+		}
+		if conditions != nil {
+			if len(types) == 0 && !*upcoming { // A list of its own: the runs of Past are those that have started, or are late.
+				query["flow_runs"] = map[string]any{}
+			}
+			filter, _ := query["flow_runs"].(map[string]any)
+			maps.Copy(filter, conditions)
 		}
 		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/flow_runs/filter"), query)
 		if err != nil {
@@ -165,6 +180,31 @@ func flowRunListCommand(c *connection) *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// runConditions are the conditions of flags on flow runs; nil without any.
+func runConditions(name, from, to string) (map[string]any, error) {
+	conditions := map[string]any{}
+	if name != "" {
+		conditions["name"] = map[string]any{"like_": name}
+	}
+	times := map[string]any{}
+	for _, bound := range []struct{ flag, text, operator string }{{"from", from, "after_"}, {"to", to, "before_"}} {
+		if bound.text == "" {
+			continue
+		}
+		if _, err := time.Parse(time.RFC3339Nano, bound.text); err != nil {
+			return nil, fmt.Errorf("%w: --%s is like 2026-03-01T02:00:00Z, not %q", errArgument, bound.flag, bound.text)
+		}
+		times[bound.operator] = bound.text
+	}
+	if len(times) > 0 {
+		conditions["start_time"] = times
+	}
+	if len(conditions) == 0 {
+		return nil, nil //nolint:nilnil // No flag is no condition.
+	}
+	return conditions, nil
 }
 
 // stateTypes are the types of states.
