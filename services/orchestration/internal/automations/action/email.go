@@ -192,6 +192,7 @@ func (r *Runner) email(ctx context.Context, o *result, ws uuid.UUID, run *orchv1
 	if r.Mail.from == nil {
 		return o.fail("The server has no SMTP server; the setting ORCH_SMTP_URL names it")
 	}
+	o.outside = true // Also a failure of this server, at a later attempt.
 	to := make([]string, 0, len(action.GetEmails()))
 	for _, text := range action.GetEmails() {
 		address, err := mail.ParseAddress(text)
@@ -217,7 +218,6 @@ func (r *Runner) email(ctx context.Context, o *result, ws uuid.UUID, run *orchv1
 	if permanent {
 		return o.fail("Notification failed")
 	}
-	o.outside = true
 	return o.later(errors.New("Notification failed: " + problem))
 }
 

@@ -31,7 +31,7 @@ type result struct {
 	reason string
 	// transient failures are worth another attempt.
 	transient bool
-	// outside failures are those of a server outside, which may be away for days.
+	// outside reports that the action depends on a server outside, which may be away for days.
 	outside bool
 	// queued tells that the action is in the queue of a singleton and is executed again, or that its deliveries end it.
 	queued bool
