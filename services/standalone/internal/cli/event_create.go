@@ -75,27 +75,24 @@ and lists show it shortly after.`,
 	return cmd
 }
 
-// send sends the event, and returns it as the API has it. The API does not name the vocabulary of the server: a server with the other one
-// refuses the labels and stores nothing.
+// send sends the event, and returns it as the API has it. The API does not name the vocabulary of the server: a server with Prefect's
+// stores nothing of an event with other labels, and its refusal names the missing one.
 func (e newEvent) send(cmd *cobra.Command, s *remote.Server) (json.RawMessage, error) {
-	var refusal error
-	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
-		event, err := e.in(vocab)
-		if err != nil {
-			return nil, err
-		}
-		_, err = s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/events"), []json.RawMessage{event})
-		if err == nil {
-			return event, nil
-		}
-		if refusal == nil {
-			refusal = err
-		}
-		if !remote.IsStatus(err, http.StatusUnprocessableEntity) {
-			break
-		}
+	event, err := e.sendIn(cmd, s, vocabulary.Orch)
+	if remote.IsStatus(err, http.StatusUnprocessableEntity) && strings.Contains(err.Error(), vocabulary.Prefect.ResourceID()) {
+		return e.sendIn(cmd, s, vocabulary.Prefect)
 	}
-	return nil, refusal
+	return event, err
+}
+
+// sendIn sends the event with the labels of a vocabulary.
+func (e newEvent) sendIn(cmd *cobra.Command, s *remote.Server, vocab vocabulary.Vocabulary) (json.RawMessage, error) {
+	event, err := e.in(vocab)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/events"), []json.RawMessage{event})
+	return event, err
 }
 
 // in returns the event with the labels of a vocabulary.

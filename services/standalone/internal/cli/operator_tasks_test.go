@@ -143,3 +143,15 @@ func TestDeadLettersOfACauseAreRetried(t *testing.T) {
 	_, err = w.try("", "dead-letter", "retry")
 	require.ErrorContains(t, err, "either ids or --cause are required")
 }
+
+// The command does not know the vocabulary of the server. A refusal is about the event, not about labels of the other vocabulary.
+func TestEventsAreCreatedInTheVocabularyOfTheServer(t *testing.T) {
+	s, _ := newShellWith(t, map[string]string{"ORCH_VOCABULARY": "prefect"})
+	out, err := s.try("", "event", "create", "order.paid", "--resource", "order.5", "-o", "json")
+	require.NoError(t, err, out)
+	require.Contains(t, out, `"prefect.resource.id": "order.5"`)
+	_, err = s.try("", "event", "create", "", "--resource", "order.5")
+	require.ErrorContains(t, err, "0.event: String should have at least 1 character")
+	_, err = s.try("", "event", "create", "order.paid", "--resource", "")
+	require.ErrorContains(t, err, "The prefect.resource.id label must be non-empty")
+}

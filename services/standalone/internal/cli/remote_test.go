@@ -9,6 +9,7 @@ import (
 	"flag"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,11 +37,13 @@ type shell struct {
 }
 
 // startServer starts a server with API keys and returns the address of its API and the owner's key.
-func startServer(t *testing.T) (api, key string) {
+func startServer(t *testing.T, settings map[string]string) (api, key string) {
 	t.Helper()
-	cfg, err := config.LoadFrom[standalone.Config](map[string]string{
+	all := map[string]string{
 		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0", "ORCH_AUTH": "keys",
-	})
+	}
+	maps.Copy(all, settings)
+	cfg, err := config.LoadFrom[standalone.Config](all)
 	require.NoError(t, err)
 	s, err := standalone.New(t.Context(), cfg, "test", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -56,11 +59,17 @@ func startServer(t *testing.T) (api, key string) {
 
 func newShell(t *testing.T) (*shell, string) {
 	t.Helper()
+	return newShellWith(t, nil)
+}
+
+// newShellWith is newShell for a server with settings.
+func newShellWith(t *testing.T, settings map[string]string) (*shell, string) {
+	t.Helper()
 	t.Setenv("ORCH_PROFILES", filepath.Join(t.TempDir(), "profiles.json"))
 	for _, name := range []string{"ORCH_API_URL", "ORCH_API_KEY", "ORCH_PROFILE"} {
 		t.Setenv(name, "")
 	}
-	api, key := startServer(t)
+	api, key := startServer(t, settings)
 	s := &shell{t: t, known: [][2]string{{strings.TrimSuffix(api, "/api"), "http://orch"}, {key, "OWNERS-KEY"}}}
 	require.Eventually(t, func() bool {
 		_, err := s.try(key+"\n", "login", "--api-url", api, "--key-stdin")
@@ -416,7 +425,7 @@ func TestKeyStaysWithItsServer(t *testing.T) {
 	s, _ := newShell(t)
 	_, err := s.try("", "webhook", "ls", "--api-url", "http://127.0.0.1:1/api")
 	require.Error(t, err)
-	other, _ := startServer(t)
+	other, _ := startServer(t, nil)
 	require.Eventually(t, func() bool {
 		_, err = s.try("", "webhook", "ls", "--api-url", other)
 		return err != nil && strings.Contains(err.Error(), "(401)")
