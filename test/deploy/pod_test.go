@@ -137,7 +137,7 @@ func newPlayed(t *testing.T, dist string) *played {
 // container is the name that podman gives the container.
 func (p *played) container() string { return p.pod.Name + "-" + p.pod.Spec.Containers[0].Name }
 
-// play starts the pod, with new volumes or on those that it has, and waits until the probes succeed.
+// play starts the pod, with new volumes or on its own, and waits until the probes succeed.
 func (p *played) play(first bool) {
 	p.Helper()
 	objects := []runtime.Object{p.config, p.pod}

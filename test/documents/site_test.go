@@ -97,7 +97,7 @@ var (
 	styleImport = regexp.MustCompile(`(?:url\(|@import)\s*["']?((?:[a-z]+:)?//[^"')\s]+)`)
 )
 
-// requests are what a browser requests for a page without being asked: scripts, styles, images, frames, fonts.
+// requests finds the scripts, styles, images, frames and fonts that a browser loads with a page.
 func requests(page string) (addresses []string) {
 	tokens := html.NewTokenizer(strings.NewReader(page))
 	for tokens.Next() != html.ErrorToken {

@@ -19,7 +19,7 @@ import (
 // maxPreviewBytes bounds the rendered texts of a preview. One template renders at most half of that.
 const maxPreviewBytes = 16 << 20
 
-// Render renders the templates of an action run without effects. The fields of the renderings are those of the action.
+// Render renders the templates of an action run without effects. The fields of the renderings are fields of the action.
 type Render func(ctx context.Context, ws uuid.UUID, run *orchv1.AutomationActionRun) ([]*orchv1.AutomationRendering, error)
 
 // PreviewAutomation renders the templates of an automation's actions, stored or not, for an event. It has no effects.
@@ -80,7 +80,7 @@ func (t *previewTotal) add(one *orchv1.AutomationRendering) {
 type actionList struct {
 	field   string
 	actions []*orchv1.Action
-	// state is that of the firings that cause the actions. onState actions infer from the event of the firing.
+	// state is the state of the firings that cause the actions. onState actions infer from the event of the firing.
 	state   orchv1.TriggerState
 	onState bool
 }

@@ -46,7 +46,7 @@ type Service struct {
 
 // New returns the service over a store. Changes are published before calls return, so events that a client sends
 // afterwards meet the changed automations. quotas admit new automations; nil admits all.
-// The bounds, which may be nil, are those of checks. render renders previews.
+// bounds, which may be nil, bound the checks. render renders previews.
 func New(
 	s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher, quotas *quotas.Service, bounds *admission.Controller, render Render,
 ) *Service {

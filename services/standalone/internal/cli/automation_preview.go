@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// automationPreview is what the command reads of a preview.
+// automationPreview has the fields of a preview that the command shows.
 type automationPreview struct {
 	EventID    *string `json:"event_id"`
 	Renderings []struct {
@@ -73,7 +73,7 @@ stored automation, and for the last event of 7 days that the triggers of a file 
 	return cmd
 }
 
-// trialOf returns the part of a request that says which automation it means: a stored one, or that of a file.
+// trialOf returns the part of a request that names the automation: a stored one, or the automation of a file.
 func (c *connection) trialOf(ctx context.Context, args []string, file string) (*remote.Server, map[string]any, error) {
 	if file == "" {
 		s, found, err := c.automationOf(ctx, args[0])

@@ -106,7 +106,8 @@ func flowRunLogsCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-// flowRunOf returns the path of the flow run that an argument identifies. Without an argument it is the one that failed or crashed last.
+// flowRunOf returns the path of the flow run that an argument identifies. Without an argument it is the flow
+// run that failed or crashed last.
 func (c *connection) flowRunOf(ctx context.Context, args []string) (*remote.Server, string, error) {
 	if len(args) == 1 {
 		return flowRunResource.locate(ctx, c, args[0])

@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// flowRunRecord is what the tests read of a flow run.
+// flowRunRecord has the fields of a flow run that the tests read.
 type flowRunRecord struct {
 	ID       string     `json:"id"`
 	Name     string     `json:"name"`

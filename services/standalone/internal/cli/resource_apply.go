@@ -185,7 +185,7 @@ func (r *resource) current(ctx context.Context, s *remote.Server) ([]currentReco
 	return out, nil
 }
 
-// plan compares the records of a file with those of the server. Secrets are unknown, so they count only if they are to be sent.
+// plan compares the records of a file with the records of the server. Secrets are unknown, so they count only if they are to be sent.
 func (r *resource) plan(current []currentRecord, wanted []map[string]any, prune, secrets bool) ([]change, error) {
 	byName, err := uniqueNames(current, r.plural)
 	if err != nil {

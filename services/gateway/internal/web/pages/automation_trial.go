@@ -19,11 +19,12 @@ const (
 	trialFirings = 50
 )
 
-// automationTrial shows the firings of an automation over stored events, and what its actions would have sent. Neither has effects.
+// automationTrial shows the firings of an automation over stored events, and the texts that its actions would have sent. Nothing is
+// executed.
 type automationTrial struct {
 	Sentence string
 	Firings  table
-	// Texts are those for the last event that matches. Problem says why there are none.
+	// Texts are rendered for the last event that matches. Problem is the reason when there are none.
 	Texts   []trialText
 	Problem string
 }

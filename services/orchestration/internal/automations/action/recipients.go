@@ -32,7 +32,8 @@ func (r Recipients) allowed(ctx context.Context, account uuid.UUID, address stri
 	return member, nil
 }
 
-// checkRecipients fails the result if the account of a workspace may not send to all addresses now. It counts those of a first attempt.
+// checkRecipients fails the result if the account of a workspace may not send to all addresses now. It counts the addresses of a
+// first attempt.
 func (r *Runner) checkRecipients(ctx context.Context, o *result, ws uuid.UUID, to []string, first bool) (ok bool) {
 	account, err := r.Account(ctx, ws)
 	if err != nil {
