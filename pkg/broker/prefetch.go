@@ -56,8 +56,8 @@ func (p *prefetcher) fetchAll(ctx context.Context) error {
 // drainTimeout bounds the wait for messages that are on their way. Only a lost connection needs it.
 const drainTimeout = time.Second
 
-// fetch receives frames until the in-flight set is full or ctx ends. It then drains the messages that are on their way: one that
-// is left behind is redelivered only after the ack wait.
+// fetch receives frames until the in-flight set is full or ctx ends. It then drains the messages that are on their way: a
+// message that is left behind is redelivered only after the ack wait.
 //
 // It consumes by a callback, because the subscription of a callback keeps every message that arrives. A message iterator has room for the
 // requested messages alone, and drops one when the status of a completed request arrives between them.

@@ -133,8 +133,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestSite checks the site that ORCH_TEST_SITE names: no page and no style requests anything from another host, the browser is told to
-// refuse such requests of scripts, and no file of the repository is linked as if it were a page.
+// TestSite checks the site that ORCH_TEST_SITE names. Pages and styles request nothing from another host, the policy of each page makes the
+// browser refuse such requests of scripts, and links to files of the repository lead to the repository.
 func TestSite(t *testing.T) {
 	t.Parallel()
 	site := os.Getenv("ORCH_TEST_SITE")

@@ -39,7 +39,7 @@ func roundTrip(t *testing.T, b Broker) {
 	})
 }
 
-// invalid: an event that cannot be written is refused with the reason, and nothing of a list is sent.
+// invalid: an event that cannot be written is refused with the reason, and the other events of its list are not sent.
 func invalid(t *testing.T, b Broker) {
 	c := connect(t, b)
 	got, _ := consume(t, c, broker.DurablePersist)

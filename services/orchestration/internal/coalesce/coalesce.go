@@ -22,13 +22,9 @@ var errExited = errors.New("shared read ended without a result")
 
 // Group shares reads by key. The zero value is ready. It is safe for concurrent use.
 type Group[K comparable, V any] struct {
-	mu    sync.Mutex
-	reads map[K]*progress[V]
-}
-
-// progress is the state of one key while a read is in progress.
-type progress[V any] struct {
-	next *shared[V] // Nil while no caller waits.
+	mu sync.Mutex
+	// next has the keys with a read in progress, and the read that follows: nil while no caller waits.
+	next map[K]*shared[V]
 }
 
 // shared is the read that follows. The other fields are set when done is closed.
@@ -45,21 +41,21 @@ type shared[V any] struct {
 // bound itself. Do panics when read does, also in the callers that share it.
 func (g *Group[K, V]) Do(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
-	p := g.reads[key]
-	if p == nil {
-		if g.reads == nil {
-			g.reads = map[K]*progress[V]{}
+	next, inProgress := g.next[key]
+	if !inProgress {
+		if g.next == nil {
+			g.next = map[K]*shared[V]{}
 		}
-		g.reads[key] = &progress[V]{}
+		g.next[key] = nil
 		g.mu.Unlock()
 		defer g.advance(key)
 		return read(ctx)
 	}
-	if p.next == nil {
+	if next == nil {
 		detached := context.WithoutCancel(ctx)
-		p.next = &shared[V]{read: func() (V, error) { return read(detached) }, done: make(chan struct{})}
+		next = &shared[V]{read: func() (V, error) { return read(detached) }, done: make(chan struct{})}
+		g.next[key] = next
 	}
-	next := p.next
 	g.mu.Unlock()
 	select {
 	case <-next.done:
@@ -77,12 +73,12 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, read func(context.Context) 
 func (g *Group[K, V]) advance(key K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	next := g.reads[key].next
+	next := g.next[key]
 	if next == nil {
-		delete(g.reads, key)
+		delete(g.next, key)
 		return
 	}
-	g.reads[key] = &progress[V]{}
+	g.next[key] = nil
 	go func() {
 		defer g.advance(key)
 		next.run()

@@ -92,7 +92,7 @@ func lastMatch(ctx context.Context, s *remote.Server, automation any) (string, e
 	found, err := remote.Read[struct {
 		Last *string `json:"last_event_id"`
 	}](ctx, s, http.MethodPost, s.InWorkspace("/automations/evaluate"), map[string]any{
-		"automation": automation, "since": time.Now().UTC().Add(-matchRange), "limit": 1000,
+		"automation": automation, "since": time.Now().UTC().Add(-matchRange), "limit": 1000, // More firings would end the evaluation early.
 	})
 	if err == nil && found.Last == nil {
 		err = fmt.Errorf("%w: no event of the last 7 days matches; --event or --event-file names one", errArgument)

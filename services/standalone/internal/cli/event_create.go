@@ -48,8 +48,8 @@ and lists show it shortly after.`,
 		e.name, e.occurred = args[0], time.Now().UTC()
 		if *occurred != "" {
 			var err error
-			if e.occurred, err = time.Parse(time.RFC3339Nano, *occurred); err != nil {
-				return fmt.Errorf("%w: --occurred is like 2026-03-01T12:00:00Z, not %q", errArgument, *occurred)
+			if e.occurred, err = timeOf("occurred", *occurred); err != nil {
+				return err
 			}
 		}
 		text, given, err := payload()
@@ -75,8 +75,8 @@ and lists show it shortly after.`,
 	return cmd
 }
 
-// send sends the event, and returns it as the API has it. The API does not name the vocabulary of the server: a server with Prefect's
-// stores nothing of an event with other labels, and its refusal names the missing one.
+// send sends the event, and returns it as the API has it. The API does not name the vocabulary of the server. A server with Prefect's
+// vocabulary refuses an event with Orch's labels, and the refusal names the missing label.
 func (e newEvent) send(cmd *cobra.Command, s *remote.Server) (json.RawMessage, error) {
 	event, err := e.sendIn(cmd, s, vocabulary.Orch)
 	if remote.IsStatus(err, http.StatusUnprocessableEntity) && strings.Contains(err.Error(), vocabulary.Prefect.ResourceID()) {

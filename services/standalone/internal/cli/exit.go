@@ -66,11 +66,11 @@ func argumentError(c *cobra.Command, args []string, err error) error {
 		}
 		afterFlag = false
 	}
-	switch known := len(required) + len(optional); {
+	switch accepted := len(required) + len(optional); {
 	case len(args) < len(required):
 		return fmt.Errorf("the %s is missing: %s %s", required[len(args)], c.CommandPath(), strings.Join(strings.Fields(c.Use)[1:], " "))
-	case len(args) > known:
-		return fmt.Errorf("unexpected argument %q", args[known])
+	case len(args) > accepted:
+		return fmt.Errorf("unexpected argument %q", args[accepted])
 	default:
 		return err
 	}

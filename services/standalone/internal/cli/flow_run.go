@@ -155,8 +155,8 @@ func flowRunListCommand(c *connection) *cobra.Command {
 		if len(types) > 0 {
 			query["flow_runs"] = map[string]any{"state": map[string]any{"type": map[string]any{"any_": types}}}
 		}
-		if conditions != nil {
-			if len(types) == 0 && !*upcoming { // A list of its own: the runs of Past are those that have started, or are late.
+		if len(conditions) > 0 {
+			if len(types) == 0 && !*upcoming { // Past has only runs that have started or are late.
 				query["flow_runs"] = map[string]any{}
 			}
 			filter, _ := query["flow_runs"].(map[string]any)
@@ -182,7 +182,7 @@ func flowRunListCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-// runConditions are the conditions of flags on flow runs; nil without any.
+// runConditions returns the conditions of flags on flow runs.
 func runConditions(name, from, to string) (map[string]any, error) {
 	conditions := map[string]any{}
 	if name != "" {
@@ -193,16 +193,14 @@ func runConditions(name, from, to string) (map[string]any, error) {
 		if bound.text == "" {
 			continue
 		}
-		if _, err := time.Parse(time.RFC3339Nano, bound.text); err != nil {
-			return nil, fmt.Errorf("%w: --%s is like 2026-03-01T02:00:00Z, not %q", errArgument, bound.flag, bound.text)
+		at, err := timeOf(bound.flag, bound.text)
+		if err != nil {
+			return nil, err
 		}
-		times[bound.operator] = bound.text
+		times[bound.operator] = at
 	}
 	if len(times) > 0 {
 		conditions["start_time"] = times
-	}
-	if len(conditions) == 0 {
-		return nil, nil //nolint:nilnil // No flag is no condition.
 	}
 	return conditions, nil
 }

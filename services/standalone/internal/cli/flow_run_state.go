@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"path"
 
 	"github.com/spf13/cobra"
 
@@ -32,14 +32,14 @@ worker has stopped it; others are Cancelled at once.`,
 		Example: "  orch flow-run cancel --late nightly",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	late := cmd.Flags().String("late", "", "the deployment whose late runs are cancelled, by id, name or FLOW/DEPLOYMENT")
+	deployment := cmd.Flags().String("late", "", "the deployment whose late runs are cancelled, by id, name or FLOW/DEPLOYMENT")
 	yes := yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if (len(args) == 1) == (*late != "") {
+		if (len(args) == 1) == (*deployment != "") {
 			return fmt.Errorf("%w: either a flow run or --late is required", errArgument)
 		}
-		if *late != "" {
-			return c.cancelLate(cmd, *late, *yes)
+		if *deployment != "" {
+			return c.cancelLate(cmd, *deployment, *yes)
 		}
 		s, path, err := flowRunResource.locate(cmd.Context(), c, args[0])
 		if err != nil {
@@ -62,7 +62,7 @@ worker has stopped it; others are Cancelled at once.`,
 
 // cancelLate cancels the late runs of a deployment.
 func (c *connection) cancelLate(cmd *cobra.Command, deployment string, yes bool) error {
-	s, path, err := deploymentResource.locate(cmd.Context(), c, deployment)
+	s, found, err := deploymentResource.locate(cmd.Context(), c, deployment)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *connection) cancelLate(cmd *cobra.Command, deployment string, yes bool)
 			Results []proposal `json:"results"`
 		}](cmd.Context(), s, http.MethodPost, s.InWorkspace("/flow_runs/bulk_set_state"), map[string]any{
 			"flow_runs": map[string]any{
-				"deployment_id": map[string]any{"any_": []string{path[strings.LastIndex(path, "/")+1:]}},
+				"deployment_id": map[string]any{"any_": []string{path.Base(found)}},
 				"state":         map[string]any{"name": map[string]any{"any_": []string{"Late"}}},
 			},
 			"state": map[string]any{"type": "CANCELLED", "message": "Cancelled by orch flow-run cancel."},

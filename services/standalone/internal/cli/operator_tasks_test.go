@@ -100,12 +100,12 @@ func TestLateRunsOfADeploymentAreCancelled(t *testing.T) {
 	run := func(state map[string]any) string {
 		return w.create("/deployments/"+deployment+"/create_flow_run", map[string]any{"state": state})
 	}
-	late := run(map[string]any{"type": "SCHEDULED", "name": "Late", "state_details": map[string]any{"scheduled_time": time.Now().Add(-time.Hour)}})
+	overdue := run(map[string]any{"type": "SCHEDULED", "name": "Late", "state_details": map[string]any{"scheduled_time": time.Now().Add(-time.Hour)}})
 	upcoming := run(map[string]any{"type": "SCHEDULED", "state_details": map[string]any{"scheduled_time": time.Now().Add(time.Hour)}})
 	out, err := w.try("", "flow-run", "cancel", "--late", "hourly", "--yes")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "Cancelled 1 late runs.")
-	require.Equal(t, "CANCELLED", w.read(late).State.Type)
+	require.Equal(t, "CANCELLED", w.read(overdue).State.Type)
 	require.Equal(t, "SCHEDULED", w.read(upcoming).State.Type)
 	_, err = w.try("", "flow-run", "cancel")
 	require.ErrorContains(t, err, "either a flow run or --late is required")

@@ -60,6 +60,15 @@ func durationOf(text string) (d time.Duration, err error) {
 	return d, nil
 }
 
+// timeOf reads the time of a flag.
+func timeOf(flag, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: --%s is like 2026-03-01T02:00:00Z, not %q", errArgument, flag, text)
+	}
+	return at, nil
+}
+
 // parseSpan reads a duration that must be positive.
 func parseSpan(text string) (time.Duration, error) {
 	d, err := durationOf(text)

@@ -118,8 +118,8 @@ func (b *schemaFields) addList(f schemaField, property *jsontree.Object, value j
 	return true
 }
 
-// addOptional adds an object that may be null: the group of its fields, or the button that adds the group. Its buttons are those of a list
-// of at most one entry. It reports false for a value that needs JSON text.
+// addOptional adds an object that may be null: the group of its fields, or the button that adds the group. The form treats it as a
+// list of at most one entry, with the buttons of a list. It reports false for a value that needs JSON text.
 func (b *schemaFields) addOptional(f schemaField, property *jsontree.Object, value jsontree.Value) bool {
 	object, isObject := value.(*jsontree.Object)
 	if property.Object("properties").Len() == 0 || !f.nullable || value != nil && !isObject || len(f.path) > maxNesting || len(b.fields) >= maxFields ||

@@ -84,8 +84,8 @@ func TestAttemptsOfAnAction(t *testing.T) {
 	t.Parallel()
 	now := clock.NewManual(noon)
 	r := New(Deps{Store: storetest.Embedded(t, now), Random: func() float64 { return 0.5 }})
-	elsewhere := newResult().later(store.ErrUnavailable)
-	elsewhere.outside = true
+	outside := newResult().later(store.ErrUnavailable)
+	outside.outside = true
 	for name, test := range map[string]struct {
 		result   *result
 		attempts int32
@@ -98,11 +98,11 @@ func TestAttemptsOfAnAction(t *testing.T) {
 		"first failure of this server":   {newResult().later(store.ErrUnavailable), 1, 0, 1250 * time.Millisecond, true},
 		"third failure of this server":   {newResult().later(store.ErrUnavailable), 3, 0, 20 * time.Second, true},
 		"last failure of this server":    {newResult().later(store.ErrUnavailable), 4, 0, 80 * time.Second, false},
-		"many failures outside":          {elsewhere, 30, time.Hour, egress.LongestWait, true},
-		"failure shortly before the end": {elsewhere, 30, egress.RetryFor - time.Minute, time.Minute, true},
-		"failure at the end":             {elsewhere, 30, egress.RetryFor, 0, false},
-		"failure after the end":          {elsewhere, 30, egress.RetryFor + time.Hour, -time.Hour, false},
-		"first failure outside":          {elsewhere, 1, 0, egress.FirstRetry, true},
+		"many failures outside":          {outside, 30, time.Hour, egress.LongestWait, true},
+		"failure shortly before the end": {outside, 30, egress.RetryFor - time.Minute, time.Minute, true},
+		"failure at the end":             {outside, 30, egress.RetryFor, 0, false},
+		"failure after the end":          {outside, 30, egress.RetryFor + time.Hour, -time.Hour, false},
+		"first failure outside":          {outside, 1, 0, egress.FirstRetry, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

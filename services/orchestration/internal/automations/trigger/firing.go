@@ -23,7 +23,7 @@ func (n *Node) newFiring(b *orchv1.AutomationBucket, now int64, reason *orchv1.R
 	}
 }
 
-// FiringFor returns the firing that the trigger has for an event, whatever it has counted. The event may be nil.
+// FiringFor returns a firing of the trigger for an event, also if its threshold is not reached. The event may be nil.
 func (n *Node) FiringFor(e *orchv1.ReceivedEvent, at time.Time) *orchv1.AutomationFiring {
 	key := n.key(e)
 	f := n.newFiring(&orchv1.AutomationBucket{Key: key}, at.UnixMicro(), e)
