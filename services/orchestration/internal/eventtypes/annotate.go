@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -29,8 +30,8 @@ func (s *Service) Annotate(ctx context.Context, batch []broker.Event) error {
 	return nil
 }
 
-// readPin reads and compiles the schema that was pinned at a time.
-func (s *Service) readPin(ctx context.Context, ws, id uuid.UUID, pinned int64) error {
+// readPin reads and compiles the schema that was pinned at a time. The read of its event type began at now.
+func (s *Service) readPin(ctx context.Context, ws, id uuid.UUID, pinned int64, now time.Time) error {
 	t, err := s.types.Get(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -39,7 +40,7 @@ func (s *Service) readPin(ctx context.Context, ws, id uuid.UUID, pinned int64) e
 		return err
 	}
 	schema, err := conformance.Compile(t.GetPinnedSchema())
-	if !s.register.setPin(ws, t.GetName(), pinned, schema) { // Without a schema if it cannot be compiled.
+	if !s.register.setPin(ws, t.GetName(), pinned, schema, now) { // Without a schema if it cannot be compiled.
 		return errPinned
 	}
 	return err

@@ -89,7 +89,7 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, names map[string]bo
 		if err != nil {
 			return err
 		}
-		s.register.put(ws, t.GetName(), id, now, now)
+		s.register.put(ws, t.GetName(), id, now, 0, now)
 	}
 	if len(others) > 0 {
 		_, err = s.read(ctx, ws, others, now)
@@ -119,8 +119,7 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, names map[string]bool,
 		last, _ := raw.Lookup("last_seen").AsInt64OK()
 		if id, err := store.UUID(raw.Lookup("_id")); err == nil {
 			found[name] = true
-			s.register.put(ws, name, id, time.UnixMicro(last), now)
-			if pinned, _ := raw.Lookup("pinned").AsInt64OK(); s.register.lacksPin(ws, name, pinned) {
+			if pinned, _ := raw.Lookup("pinned").AsInt64OK(); s.register.put(ws, name, id, time.UnixMicro(last), pinned, now) {
 				changed[id] = pinned
 			}
 		}
@@ -131,7 +130,7 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, names map[string]bool,
 	}
 	pass := s.Store.Pass(ctx, "read a pinned schema")
 	for id, pinned := range changed {
-		if pass.Record(s.readPin(ctx, ws, id, pinned), "workspace", ws, "event_type", id) != nil {
+		if pass.Record(s.readPin(ctx, ws, id, pinned, now), "workspace", ws, "event_type", id) != nil {
 			break
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/eventtypes/conformance"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
@@ -220,7 +221,7 @@ func TestMemoryOfDeletedNamesIsBounded(t *testing.T) {
 	t.Parallel()
 	r, ws := newRegister(), uuid.New()
 	for i := range 2 * maxRegisterBytes / (entrySize + maxName) {
-		r.put(ws, fmt.Sprintf("%0*d", maxName, i), uuid.New(), noon, noon)
+		r.put(ws, fmt.Sprintf("%0*d", maxName, i), uuid.New(), noon, 0, noon)
 		require.LessOrEqual(t, r.workspaces[ws].bytes, maxRegisterBytes)
 	}
 	require.Less(t, len(r.workspaces[ws].entries), maxRegisterBytes/(entrySize+maxName)+1)
@@ -243,7 +244,7 @@ func TestAReadInFlightDoesNotHideAChange(t *testing.T) {
 			t.Parallel()
 			r, ws, id := newRegister(), uuid.New(), uuid.New()
 			r.invalidate(ws, "order.paid", noon.Add(time.Second))
-			r.put(ws, "order.paid", id, noon, c.began)
+			r.put(ws, "order.paid", id, noon, 0, c.began)
 			require.Equal(t, c.fresh, r.isFresh(ws, "order.paid", noon.Add(3*time.Second)))
 			r.invalidate(ws, "order.paid", noon.Add(time.Second))
 			require.Empty(t, r.take(noon.Add(time.Second)))
@@ -252,6 +253,28 @@ func TestAReadInFlightDoesNotHideAChange(t *testing.T) {
 			require.Empty(t, r.workspaces)
 		})
 	}
+}
+
+// Two consumers share the register: one must not pass events unchecked while the other reads the schema.
+func TestATypeIsFreshOnceItsPinnedSchemaIsRead(t *testing.T) {
+	t.Parallel()
+	r, ws, id := newRegister(), uuid.New(), uuid.New()
+	schema, err := conformance.Compile([]byte(`{"required":["total"]}`))
+	require.NoError(t, err)
+	pinned := noon.UnixMicro()
+	require.True(t, r.put(ws, "order.paid", id, noon, pinned, noon))
+	require.False(t, r.isFresh(ws, "order.paid", noon), "the schema is not read yet")
+	require.True(t, r.setPin(ws, "order.paid", pinned, schema, noon))
+	require.True(t, r.isFresh(ws, "order.paid", noon))
+	require.False(t, r.put(ws, "order.paid", id, noon, pinned, noon.Add(time.Second)), "the schema is read once")
+	require.True(t, r.isFresh(ws, "order.paid", noon))
+
+	require.False(t, r.put(ws, "order.paid", id, noon, 0, noon), "an older read changes nothing")
+	_, kept := r.pin(ws, "order.paid")
+	require.Same(t, schema, kept)
+	require.False(t, r.put(ws, "order.paid", id, noon, 0, noon.Add(2*time.Second)))
+	_, kept = r.pin(ws, "order.paid")
+	require.Nil(t, kept)
 }
 
 // A record writes a bounded number of event types of a workspace, so another one's do not wait for them.

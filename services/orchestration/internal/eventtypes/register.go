@@ -113,13 +113,18 @@ func (r *register) setFull(ws uuid.UUID, now time.Time) {
 	r.workspace(ws).fullUntil = now.Add(fullFor)
 }
 
-// put notes an event type whose read began at now. Another id means that the type was deleted and began again. The next event reads the type
-// again if an event type of the workspace has changed meanwhile.
-func (r *register) put(ws uuid.UUID, name string, id uuid.UUID, stored, now time.Time) {
+// put notes an event type whose read began at now. pinned is the time at which a schema was pinned in it, in microseconds; 0 for none. put reports
+// whether the caller is to read that schema: the type is not fresh until setPin notes it. Another id means that the type was deleted and began again.
+// A read that is older than the noted one changes nothing. The next event reads the type again if an event type of the workspace has changed since
+// now.
+func (r *register) put(ws uuid.UUID, name string, id uuid.UUID, stored time.Time, pinned int64, now time.Time) (lacksPin bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.workspace(ws)
 	e := n.entries[name]
+	if e != nil && e.read.After(now) {
+		return false
+	}
 	if e == nil || e.id != id {
 		n.remove(name)
 		if n.bytes+entrySize+len(name) > maxRegisterBytes { // Many names were deleted and began again. Names with events are read again.
@@ -129,27 +134,25 @@ func (r *register) put(ws uuid.UUID, name string, id uuid.UUID, stored, now time
 		n.entries[name] = e
 		n.bytes += entrySize + len(name)
 	}
-	e.read, e.used, e.stored = now, now, stored
-	if !now.After(n.changed) {
+	e.used, e.stored = now, stored
+	if pinned == 0 {
+		n.bytes -= e.schema.Size()
+		e.pinned, e.schema = 0, nil
+	}
+	n.setRead(e, now, e.pinned == pinned)
+	return e.pinned != pinned
+}
+
+// setRead notes the time at which the read of an event type began, and whether the read is complete.
+func (n *names) setRead(e *entry, now time.Time, complete bool) {
+	e.read = now
+	if !complete || !now.After(n.changed) {
 		e.read = time.Time{}
 	}
 }
 
-// lacksPin reports whether the schema that was pinned at a time is to be read.
-func (r *register) lacksPin(ws uuid.UUID, name string, pinned int64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := r.workspace(ws)
-	e := n.entries[name]
-	if e != nil && pinned == 0 {
-		n.bytes -= e.schema.Size()
-		e.pinned, e.schema = 0, nil
-	}
-	return e != nil && e.pinned != pinned
-}
-
-// setPin notes a schema that was read. It reports whether there is memory for it.
-func (r *register) setPin(ws uuid.UUID, name string, pinned int64, schema *conformance.Schema) bool {
+// setPin notes a schema that was read. The read of the event type began at now. It reports whether there is memory for the schema.
+func (r *register) setPin(ws uuid.UUID, name string, pinned int64, schema *conformance.Schema, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.workspace(ws)
@@ -157,6 +160,7 @@ func (r *register) setPin(ws uuid.UUID, name string, pinned int64, schema *confo
 	if e == nil {
 		return true // The event type is gone.
 	}
+	n.setRead(e, now, true)
 	n.bytes -= e.schema.Size()
 	e.pinned, e.schema = pinned, nil
 	if n.bytes+schema.Size() > maxRegisterBytes {
