@@ -68,6 +68,9 @@ func (l *Live) Subscribe(ctx context.Context, handle func(workspace uuid.UUID, d
 	if err != nil {
 		_ = sub.Unsubscribe() // The first error is more specific.
 		<-closed
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // The caller ended the subscription.
+		}
 		return unavailable(ctx, "subscribing to a live feed", err)
 	}
 	if s.ready != nil {
