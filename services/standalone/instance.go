@@ -48,7 +48,6 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	if cfg.UnsafeNoSync {
 		log.WarnContext(ctx, "acknowledged writes are not synced to disk: ORCH_UNSAFE_NO_SYNC is set")
 	}
-	garbage := newCollector()
 	dir, err := datadir.Open(cfg.DataDir, cfg.named())
 	if err != nil {
 		return nil, err
@@ -155,7 +154,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	if s.internal != nil {
 		s.group.Add(s.internal)
 	}
-	s.group.Add(garbage, run.Func("embedded store", parts.store.Watch))
+	s.group.Add(run.Func("embedded store", parts.store.Watch))
 	s.group.Add(domain.Workers()...)
 	s.group.Add(receiver.Workers()...)
 	s.group.Add(s.gateway, socket)
