@@ -68,7 +68,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/quotas"
-	"github.com/orch-project/orch/services/orchestration/internal/requestload"
 	"github.com/orch-project/orch/services/orchestration/internal/retention"
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
 	"github.com/orch-project/orch/services/orchestration/internal/schedules"
@@ -183,7 +182,6 @@ type Orchestration struct {
 	// reencryption encrypts secrets with the first key.
 	reencryption *reencryption
 	every        Timers
-	load         requestload.Meter
 }
 
 // New connects to the database, claims it, and wires the services. Close it.
@@ -349,7 +347,6 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.sender = o.destinations.NewSender()
 	o.retention = retention.New(retention.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Flush: flush, Rate: cfg.RetentionRate, Registry: deps.Registry, Log: o.log,
-		Requests: o.load.Total,
 		Kinds: map[orchv1.RetentionKind]retention.Kind{
 			orchv1.RetentionKind_RETENTION_KIND_FLOW_RUNS:          {Count: o.runs.CountExpired, Delete: o.runs.DeleteExpired},
 			orchv1.RetentionKind_RETENTION_KIND_TASK_RUNS:          {Count: o.tasks.CountExpired, Delete: o.tasks.DeleteExpired},
@@ -467,7 +464,7 @@ func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
 // ownInterceptors are what the service's own calls pass through. They act for a workspace, without a caller.
 func (o *Orchestration) ownInterceptors() []grpc.UnaryServerInterceptor {
 	around := []grpc.UnaryServerInterceptor{
-		o.load.Interceptor("/" + orchv1.RetentionService_ServiceDesc.ServiceName + "/"), rpc.Recover(o.requestLog), statuserr.Interceptor(o.requestLog),
+		rpc.Recover(o.requestLog), statuserr.Interceptor(o.requestLog),
 	}
 	if o.tracer != nil {
 		around = append([]grpc.UnaryServerInterceptor{o.tracer.Interceptor()}, around...)

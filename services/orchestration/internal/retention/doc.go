@@ -10,8 +10,7 @@
 //	                  └── until nothing is expired, or the pass ends
 //
 // The background pass gives each step of each workspace one batch in turn, so a large backlog does not delay the others. A
-// pause follows each batch. It bounds the rate, and the slowdown of clients: the requests during batches are compared with those
-// during pauses. Without clients, deletions take half of the time.
+// pause follows each batch. It bounds the rate, and the part of the time that deletions take from clients.
 //
 // The package decides when and what; the package of each noun counts and deletes. Both use the window of store.Expired.
 // A position that a step reached is remembered in memory, so later passes do not walk over runs that stay. It is only an

@@ -9,16 +9,15 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/clock"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 const (
 	// runBatch is the number of runs of one batch: each has dependents. documentBatch is that of other documents. A run of a batch of
-	// 25 costs a quarter more. The store yields the processor between documents. Without clients, batches of quietRunBatch runs share
-	// the waits for the disk.
+	// 25 costs a quarter more. The store yields the processor between documents.
 	runBatch      = 100
-	quietRunBatch = 250
 	documentBatch = 200
 	// passMargin is the time before the deadline at which a pass begins no further batch. On a slow disk a batch takes more than a
 	// second. A batch that the deadline interrupts is finished by the relay.
@@ -66,8 +65,6 @@ func (s *Service) Pass(ctx context.Context) (changed int, err error) {
 
 // work gives each step one batch in turn until all are done, the time is over, or the context ends.
 func (s *Service) work(ctx context.Context, all []*step, until time.Time) {
-	t := throttle{rate: s.rate, requests: s.requests, seen: &s.slowdown}
-	t.begin()
 	for active := true; active; {
 		active = false
 		for _, one := range all {
@@ -78,24 +75,19 @@ func (s *Service) work(ctx context.Context, all []*step, until time.Time) {
 				return
 			}
 			began := time.Now()
-			n := s.batch(ctx, one, t.quiet)
-			took := time.Since(began)
+			n := s.batch(ctx, one)
 			active = active || !one.done
-			if n > 0 && !t.pause(ctx, n, took) {
+			if n > 0 && !clock.Pause(ctx, pause(n, time.Since(began), s.rate)) {
 				return
 			}
 		}
 	}
 }
 
-// batch deletes the next documents of a step; quiet means without clients.
-func (s *Service) batch(ctx context.Context, one *step, quiet bool) int64 {
+// batch deletes the next documents of a step.
+func (s *Service) batch(ctx context.Context, one *step) int64 {
 	limit := int64(documentBatch)
-	switch {
-	case !hasStates(one.rule.GetKind()):
-	case quiet:
-		limit = quietRunBatch
-	default:
+	if hasStates(one.rule.GetKind()) {
 		limit = runBatch
 	}
 	expiry, err := s.kinds[one.rule.GetKind()].Delete(ctx, one.ws, one.expired, limit)

@@ -15,7 +15,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/crud"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/requestload"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -36,8 +35,6 @@ type Deps struct {
 	Kinds map[orchv1.RetentionKind]Kind
 	// Rate is the maximum number of documents that are deleted per second, without dependents; 0 means no limit.
 	Rate int
-	// Requests returns the load by clients since the start of the process, to which deletions yield.
-	Requests func() requestload.Load
 	// Registry may be nil.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
@@ -53,9 +50,6 @@ type Service struct {
 	rate      int
 	metrics   metrics
 	log       *slog.Logger
-
-	requests func() requestload.Load
-	slowdown slowdown
 
 	mu    sync.Mutex
 	marks map[selectionKey]mark
@@ -76,8 +70,6 @@ func New(d Deps) *Service {
 		metrics: newMetrics(d.Registry),
 		log:     d.Log,
 		marks:   map[selectionKey]mark{},
-
-		requests: d.Requests,
 	}
 }
 
