@@ -5,6 +5,7 @@ package quickstart
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
@@ -34,19 +35,14 @@ type Server struct {
 	Account, Workspace uuid.UUID
 	Vocabulary         vocabulary.Vocabulary
 	Credential         Credential
-	// Secret is the credential as a word of a shell; empty means the environment variable Variable.
+	// Secret is the credential as a shell reads it between double quotes; empty means the environment variable Variable.
 	Secret string
 }
 
 // ServesPrefect reports whether Prefect's clients can use the server, be it that they decide its vocabulary.
 func (s Server) ServesPrefect() bool { return s.Vocabulary != vocabulary.Orch }
 
-func (s Server) secret() string {
-	if s.Secret != "" {
-		return s.Secret
-	}
-	return `"$` + Variable + `"`
-}
+func (s Server) secret() string { return cmp.Or(s.Secret, "$"+Variable) }
 
 // Environment returns the settings of Prefect's clients, as variables before a command. Every version of them sends a credential over
 // websockets only below PREFECT_CLOUD_API_URL; those from 3.4 on also send PREFECT_API_AUTH_STRING.
@@ -54,10 +50,10 @@ func (s Server) Environment() string {
 	switch s.Credential {
 	case Key:
 		account, workspace := cmp.Or(s.Account, request.DefaultAccount), cmp.Or(s.Workspace, request.DefaultWorkspace)
-		return fmt.Sprintf("PREFECT_CLOUD_API_URL=%s PREFECT_API_URL=%s/accounts/%s/workspaces/%s PREFECT_API_KEY=%s",
+		return fmt.Sprintf("PREFECT_CLOUD_API_URL=%s PREFECT_API_URL=%s/accounts/%s/workspaces/%s PREFECT_API_KEY=\"%s\"",
 			s.API, s.API, account, workspace, s.secret())
 	case Password:
-		return fmt.Sprintf("PREFECT_CLOUD_API_URL=%s PREFECT_API_URL=%s PREFECT_API_KEY=%s", s.API, s.API, s.secret())
+		return fmt.Sprintf("PREFECT_CLOUD_API_URL=%s PREFECT_API_URL=%s PREFECT_API_KEY=\"%s\"", s.API, s.API, s.secret())
 	}
 	return "PREFECT_API_URL=" + s.API
 }
@@ -77,16 +73,24 @@ func (s Server) Worker(pool string) string {
 	return s.Environment() + " prefect worker start --pool " + Quote(pool)
 }
 
-// Curl returns the command that posts JSON to a path of the API.
-func (s Server) Curl(path, body string) string {
-	credential := ""
-	switch s.Credential {
-	case Key:
-		credential = ` -H "Authorization: Bearer "` + s.secret()
-	case Password:
-		credential = " -u " + s.secret()
+// Curl returns a call of the API as a command; the body is JSON, empty for none.
+func (s Server) Curl(method, path, body string) string {
+	var b strings.Builder
+	b.WriteString("curl")
+	if method != http.MethodGet && (method != http.MethodPost || body == "") {
+		b.WriteString(" -X " + method)
 	}
-	return "curl -s " + s.API + path + credential + " -H 'Content-Type: application/json' -d '" + body + "'"
+	b.WriteString(" " + Quote(s.API+path))
+	switch s.Credential {
+	case Password:
+		b.WriteString(` -u "` + s.secret() + `"`)
+	case Key:
+		b.WriteString(` -H "Authorization: Bearer ` + s.secret() + `"`)
+	}
+	if body != "" {
+		b.WriteString(" -H 'Content-Type: application/json' -d " + Quote(body))
+	}
+	return b.String()
 }
 
 // Quote returns a text as a word of a shell.

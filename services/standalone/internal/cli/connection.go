@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/orch-project/orch/pkg/quickstart"
 	"github.com/orch-project/orch/services/standalone/internal/profile"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
@@ -32,6 +34,9 @@ type connection struct {
 	version, profile, apiURL, output string
 
 	noHeaders, quiet bool
+
+	// calls receives the calls of a command as curl commands; nil for none.
+	calls io.Writer
 }
 
 // errOutput lists the output formats.
@@ -60,7 +65,11 @@ func connect(version string, cmd *cobra.Command) *connection {
 	flags.StringVarP(&c.output, "output", "o", outputTable, "table, wide for more columns, name for names only, or json or yaml for complete records")
 	flags.BoolVar(&c.noHeaders, "no-headers", false, "print tables without their heads")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print ids only")
+	curl := flags.Bool("curl", false, "print each call of the API as a curl command on standard error; the key is $"+quickstart.Variable+", a body is complete")
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if *curl {
+			c.calls = cmd.ErrOrStderr()
+		}
 		if !slices.Contains(outputFormats, c.output) {
 			return errOutput
 		}
@@ -133,7 +142,7 @@ func (c *connection) server() (*remote.Server, error) {
 func (c *connection) serverOf(p profile.Profile) *remote.Server {
 	return &remote.Server{
 		API: strings.TrimRight(p.APIURL, "/"), Key: p.Key, Account: p.AccountID, Workspace: p.WorkspaceID,
-		Client: &http.Client{Timeout: requestTimeout}, Agent: "orch/" + c.version,
+		Client: &http.Client{Timeout: requestTimeout}, Agent: "orch/" + c.version, Calls: c.calls,
 	}
 }
 

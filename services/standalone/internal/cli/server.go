@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,7 +111,7 @@ func greet(w io.Writer, s *standalone.Server, version string) {
 	if file := s.OwnerKeyFile(); file != "" {
 		// Supervisors keep standard output as a log.
 		fmt.Fprintf(&b, "  owner key  %s\n", file)
-		first.Secret = `"$(cat ` + quickstart.Quote(file) + `)"`
+		first.Secret = `$(cat ` + quickstart.Quote(file) + `)`
 	}
 	b.WriteString("\n")
 	if s.OwnerKeyFile() != "" {
@@ -129,7 +130,7 @@ func tryIt(s quickstart.Server) string {
 	if s.ServesPrefect() {
 		return s.Flow()
 	}
-	return s.Curl("/flows/", `{"name": "hello"}`)
+	return s.Curl(http.MethodPost, "/flows/", `{"name": "hello"}`)
 }
 
 // reachable returns an address for people: loopback for a server that listens on all interfaces.

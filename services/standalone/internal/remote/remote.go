@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+
+	"github.com/orch-project/orch/pkg/quickstart"
 )
 
 // Server is a server with the credentials of a caller.
@@ -26,6 +28,8 @@ type Server struct {
 	Client *http.Client
 	// Agent is the User-Agent.
 	Agent string
+	// Calls receives each call as a curl command, before it is sent; nil for none.
+	Calls io.Writer
 }
 
 // answerLimit is the maximum size of a response in bytes.
@@ -49,12 +53,16 @@ func (s *Server) Call(ctx context.Context, method, path string, body any) (json.
 // exchange is Call, and returns the header of the response too.
 func (s *Server) exchange(ctx context.Context, method, path string, body any) (json.RawMessage, http.Header, error) {
 	var content io.Reader
+	var text []byte
 	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
 			return nil, nil, fmt.Errorf("write the request: %w", err)
 		}
 		content = bytes.NewReader(text)
+	}
+	if s.Calls != nil {
+		fmt.Fprintln(s.Calls, quickstart.Server{API: s.API, Credential: s.Credential()}.Curl(method, path, string(text)))
 	}
 	request, err := http.NewRequestWithContext(ctx, method, s.API+path, content)
 	if err != nil {
@@ -100,12 +108,23 @@ func (s *Server) unreachable(err error) error {
 	return err
 }
 
-func (s *Server) authenticate(r *http.Request) {
-	switch user, password, basic := strings.Cut(s.Key, ":"); {
+// Credential is the kind of the server's key.
+func (s *Server) Credential() quickstart.Credential {
+	switch {
 	case s.Key == "":
-	case basic:
+		return quickstart.None
+	case strings.Contains(s.Key, ":"):
+		return quickstart.Password
+	}
+	return quickstart.Key
+}
+
+func (s *Server) authenticate(r *http.Request) {
+	switch s.Credential() {
+	case quickstart.Password:
+		user, password, _ := strings.Cut(s.Key, ":")
 		r.SetBasicAuth(user, password)
-	default:
+	case quickstart.Key:
 		r.Header.Set("Authorization", "Bearer "+s.Key)
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"net/http"
 	"strings"
+
+	"github.com/orch-project/orch/pkg/quickstart"
 )
 
 // Request is a call as a client makes it over REST.
@@ -35,23 +36,5 @@ func (c Request) JSON() string {
 // Curl returns the call as a shell command. The API's address has no trailing slash. The credential is what the server
 // requires: "" (nothing), "password" or "key". The command reads it from the environment, so it holds no secret.
 func (c Request) Curl(api, credential string) string {
-	var b strings.Builder
-	b.WriteString("curl")
-	if c.Method != http.MethodGet && (c.Method != http.MethodPost || c.Body == "") {
-		b.WriteString(" -X " + c.Method)
-	}
-	b.WriteString(" " + quote(api+c.Path))
-	switch credential {
-	case "password":
-		b.WriteString(` -u "$ORCH_API_KEY"`) // As the command line has it: user:password.
-	case "key":
-		b.WriteString(` -H "Authorization: Bearer $ORCH_API_KEY"`)
-	}
-	if c.Body != "" {
-		b.WriteString(" -H 'Content-Type: application/json' -d " + quote(c.Body))
-	}
-	return b.String()
+	return quickstart.Server{API: api, Credential: quickstart.Credential(credential)}.Curl(c.Method, c.Path, c.Body)
 }
-
-// quote quotes a word for a POSIX shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
