@@ -25,13 +25,7 @@ type eventSummary struct {
 var eventHead = []string{"OCCURRED", "EVENT", "RESOURCE", "ID"}
 
 func eventRow(e eventSummary) []string {
-	resource := ""
-	for label, value := range e.Resource {
-		if strings.HasSuffix(label, ".resource.id") { // In either vocabulary.
-			resource = value
-		}
-	}
-	return []string{e.Occurred.Format("2006-01-02T15:04:05.000Z07:00"), e.Event, resource, e.ID}
+	return []string{e.Occurred.Format(millisecondTime), e.Event, labelOf(e.Resource, ".resource.id"), e.ID}
 }
 
 func eventCommand(version string) *cobra.Command {

@@ -26,6 +26,14 @@ type runState struct {
 // terminal are the types of states that a run does not leave by itself.
 var terminal = []string{"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
+// name returns the name of the state, "none" for a run without a state.
+func (s *runState) name() string {
+	if s == nil {
+		return "none"
+	}
+	return s.Name
+}
+
 func (s *runState) ended() bool { return s != nil && slices.Contains(terminal, s.Type) }
 
 // flowRunSummary is what the commands read of a flow run; --output json prints the whole record.
@@ -76,20 +84,17 @@ func (c *connection) showFlowRun(cmd *cobra.Command, s *remote.Server, run json.
 }
 
 func flowRunRow(r flowRunSummary, flow, deployment string) []string {
-	start, state, took := "", "none", ""
+	start, took := "", ""
 	switch {
 	case r.Start != nil:
 		start = r.Start.Format(time.RFC3339)
 	case r.Expected != nil:
 		start = "expected " + r.Expected.Format(time.RFC3339)
 	}
-	if r.State != nil {
-		state = r.State.Name
-	}
 	if r.Runtime > 0 {
 		took = time.Duration(r.Runtime * float64(time.Second)).Round(time.Millisecond).String()
 	}
-	return []string{r.ID, r.Name, flow, deployment, state, start, took}
+	return []string{r.ID, r.Name, flow, deployment, r.State.name(), start, took}
 }
 
 func flowRunCommand(version string) *cobra.Command {
@@ -106,7 +111,8 @@ func flowRunListCommand(c *connection) *cobra.Command {
 		Short: "List the last flow runs, or the upcoming ones",
 		Long:  `List the flow runs that have started, have ended or are late, the latest first. Each state that --state names includes runs that are still to come.`,
 		Example: `  orch flow-run ls --state failed,crashed --flow load-orders
-  orch flow-run ls --upcoming`,
+  orch flow-run ls --upcoming
+  orch flow-run ls --all --deployment nightly`,
 		Args: cobra.NoArgs,
 	}
 	flags := cmd.Flags()
@@ -117,7 +123,11 @@ func flowRunListCommand(c *connection) *cobra.Command {
 	from := flags.String("from", "", "flow runs that started at a time or later, such as 2026-03-01T02:00:00Z")
 	to := flags.String("to", "", "flow runs that started at a time or earlier")
 	upcoming := flags.Bool("upcoming", false, "flow runs that are scheduled and not late, the soonest first")
-	cmd.MarkFlagsMutuallyExclusive("state", "upcoming")
+	all := flags.Bool("all", false, "the upcoming flow runs and below them the last ones, the latest first; --limit bounds each of the two lists")
+	cmd.MarkFlagsMutuallyExclusive("state", "upcoming", "all")
+	for _, condition := range []string{"name", "from", "to"} {
+		cmd.MarkFlagsMutuallyExclusive("all", condition)
+	}
 	limit := flags.Int("limit", 20, "the maximum number of flow runs, at most 200")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateTypes, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -142,36 +152,37 @@ func flowRunListCommand(c *connection) *cobra.Command {
 			}
 			related[kind] = map[string]any{"name": map[string]any{"any_": []string{name}}}
 		}
-		listed := runlist.Past()
-		if *upcoming {
-			listed = runlist.Upcoming()
-		}
-		query := listed.Query(related)
 		conditions, err := runConditions(*name, *from, *to)
 		if err != nil {
 			return err
 		}
-		query["limit"] = min(*limit+1, everyone) // One more tells whether there are more.
-		if len(types) > 0 {
-			query["flow_runs"] = map[string]any{"state": map[string]any{"type": map[string]any{"any_": types}}}
-		}
-		if len(conditions) > 0 {
-			if len(types) == 0 && !*upcoming { // Past has only runs that have started or are late.
-				query["flow_runs"] = map[string]any{}
+		var runs []json.RawMessage
+		more := false
+		for i, listed := range runLists(*upcoming, *all) {
+			query := listed.Query(related)
+			query["limit"] = min(*limit+1, everyone) // One more tells whether there are more.
+			if len(types) > 0 {
+				query["flow_runs"] = map[string]any{"state": map[string]any{"type": map[string]any{"any_": types}}}
 			}
-			filter, _ := query["flow_runs"].(map[string]any)
-			maps.Copy(filter, conditions)
+			if len(conditions) > 0 {
+				if len(types) == 0 && !*upcoming { // Past has only runs that have started or are late.
+					query["flow_runs"] = map[string]any{}
+				}
+				filter, _ := query["flow_runs"].(map[string]any)
+				maps.Copy(filter, conditions)
+			}
+			found, err := remote.Read[[]json.RawMessage](cmd.Context(), s, http.MethodPost, s.InWorkspace("/flow_runs/filter"), query)
+			if err != nil {
+				return err
+			}
+			more = more || len(found) > *limit || len(found) == everyone
+			found = found[:min(*limit, len(found))]
+			if *all && i == 0 { // The upcoming runs: the soonest stands beside the last one.
+				slices.Reverse(found)
+			}
+			runs = append(runs, found...)
 		}
-		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/flow_runs/filter"), query)
-		if err != nil {
-			return err
-		}
-		runs, err := remote.Decode[[]json.RawMessage](answer)
-		if err != nil {
-			return err
-		}
-		more := len(runs) > *limit || len(runs) == everyone
-		if err := c.showFlowRuns(cmd, s, runs[:min(*limit, len(runs))]...); err != nil {
+		if err := c.showFlowRuns(cmd, s, runs...); err != nil {
 			return err
 		}
 		if more {
@@ -180,6 +191,17 @@ func flowRunListCommand(c *connection) *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// runLists returns the lists of flow runs that flags choose, in their order.
+func runLists(upcoming, all bool) []runlist.List {
+	switch {
+	case all:
+		return []runlist.List{runlist.Upcoming(), runlist.Past()}
+	case upcoming:
+		return []runlist.List{runlist.Upcoming()}
+	}
+	return []runlist.List{runlist.Past()}
 }
 
 // runConditions returns the conditions of flags on flow runs.

@@ -23,6 +23,11 @@ type logLine struct {
 	TaskRunID string    `json:"task_run_id"`
 }
 
+// text is the line for people, with a message that may name its task run.
+func (l logLine) text(message string) string {
+	return fmt.Sprintf("%s  %-8s  %s", l.Timestamp.Format(millisecondTime), levelName(l.Level), printable(message))
+}
+
 // levelError is the least severity of errors.
 const levelError = 40
 
@@ -87,7 +92,7 @@ func flowRunLogsCommand(c *connection) *cobra.Command {
 					addTaskNames(cmd.Context(), s, path.Base(run), tasks, line.TaskRunID)
 					message = tasks[line.TaskRunID] + ": " + message
 				}
-				shown := fmt.Sprintf("%s  %-8s  %s", line.Timestamp.Format("2006-01-02T15:04:05.000Z07:00"), levelName(line.Level), printable(message))
+				shown := line.text(message)
 				if line.Level >= levelError {
 					shown = colored(cmd.OutOrStdout(), red, shown)
 				}

@@ -3,11 +3,13 @@ package cli_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
@@ -154,4 +156,98 @@ func TestEventsAreCreatedInTheVocabularyOfTheServer(t *testing.T) {
 	require.ErrorContains(t, err, "0.event: String should have at least 1 character")
 	_, err = s.try("", "event", "create", "order.paid", "--resource", "")
 	require.ErrorContains(t, err, "The prefect.resource.id label must be non-empty")
+}
+
+func TestUpcomingRunsStandAboveTheLastOnes(t *testing.T) {
+	w := newWorkplace(t)
+	deployment := w.create("/deployments/", map[string]any{"name": "hourly", "flow_id": w.flow})
+	run := func(name string, state map[string]any) {
+		w.create("/deployments/"+deployment+"/create_flow_run", map[string]any{"name": name, "state": state})
+	}
+	in := func(hours int) map[string]any {
+		at := time.Now().Add(time.Duration(hours) * time.Hour)
+		return map[string]any{"type": "SCHEDULED", "state_details": map[string]any{"scheduled_time": at}}
+	}
+	run("soon", in(1))
+	run("later", in(2))
+	run("first", map[string]any{"type": "RUNNING"})
+	run("second", map[string]any{"type": "RUNNING"})
+	require.Equal(t, []string{"later", "soon", "second", "first"}, w.listed("flow-run", "ls", "--all", "--deployment", "hourly"))
+	out, err := w.try("", "flow-run", "ls", "--all", "--limit", "1", "-o", "name")
+	require.NoError(t, err, out)
+	require.True(t, strings.HasPrefix(out, "soon\nsecond\nThere may be more"), out)
+	_, err = w.try("", "flow-run", "ls", "--all", "--name", "soon")
+	require.ErrorContains(t, err, "all name")
+}
+
+func TestANewWorkPoolSaysHowToStartAWorker(t *testing.T) {
+	for vocab, says := range map[string]bool{"orch": false, "prefect": true} {
+		t.Run(vocab, func(t *testing.T) {
+			s, api := newShellWith(t, map[string]string{"ORCH_VOCABULARY": vocab})
+			out, err := s.try("", "work-pool", "create", "local", "--type", "process")
+			require.NoError(t, err, out)
+			line := "PREFECT_CLOUD_API_URL=" + api + " "
+			require.Equal(t, says, strings.Contains(out, line), out)
+			require.Equal(t, says, strings.Contains(out, `PREFECT_API_KEY="$ORCH_API_KEY" prefect worker start --pool 'local'`), out)
+			out, err = s.try("", "work-pool", "create", "quiet", "--type", "process", "-q")
+			require.NoError(t, err)
+			require.NotContains(t, out, "worker")
+		})
+	}
+}
+
+func TestCallsAreShownAsCurlCommands(t *testing.T) {
+	s, api := newShell(t)
+	key, workspace := s.known[1][0], api+"/accounts/"+request.DefaultAccount.String()+"/workspaces/"+request.DefaultWorkspace.String()
+	out, err := s.try("", "variable", "create", "region", "--value", "eu", "--curl")
+	require.NoError(t, err, out)
+	require.Contains(t, out, `curl '`+workspace+`/variables/' -H "Authorization: Bearer $ORCH_API_KEY" -H 'Content-Type: application/json' -d '{"name":"region","value":"eu"}'`+"\n")
+	require.NotContains(t, out, key)
+	out, err = s.try("", "variable", "inspect", "region", "--curl", "-o", "json")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "curl '"+workspace+"/variables/filter'")
+}
+
+func TestADeliveryIsFollowedToTheLogOfItsRun(t *testing.T) {
+	w := newWorkplace(t)
+	w.create("/automations/", map[string]any{
+		"name": "on push", "trigger": map[string]any{"type": "event", "posture": "Reactive", "expect": []string{"push"}, "threshold": 1},
+		"actions": []any{map[string]any{"type": "run-deployment", "source": "selected", "deployment_id": w.deployment("nightly")}},
+	})
+	out, err := w.try("", "webhook", "create", "pushes", "-t", `{"event": "push", "resource": {"orch.resource.id": "repo"}}`)
+	require.NoError(t, err, out)
+	_, err = w.try("", "webhook", "trace", "pushes")
+	require.ErrorContains(t, err, "the webhook has no delivery")
+	out, err = w.try("", "webhook", "test", "pushes", "--data", "{}", "--send")
+	require.NoError(t, err, out)
+	w.eventually("flow run", "webhook", "trace", "pushes")
+	out, err = w.try("", "webhook", "trace", "pushes", "-o", "json")
+	require.NoError(t, err, out)
+	var traced struct {
+		Delivery struct{ ID string }
+		FlowRuns []flowRunRecord `json:"flow_runs"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &traced))
+	require.Len(t, traced.FlowRuns, 1)
+	_, err = w.server.Call(t.Context(), http.MethodPost, "/logs/", []any{map[string]any{
+		"flow_run_id": traced.FlowRuns[0].ID, "level": 20, "message": "Load orders", "name": "orch.flow_runs", "timestamp": time.Now(),
+	}})
+	require.NoError(t, err)
+	w.eventually("Load orders", "webhook", "trace", "pushes", traced.Delivery.ID)
+	w.eventually("run-deployment", "webhook", "trace", "pushes", traced.Delivery.ID)
+	out, err = w.try("", "webhook", "trace", "pushes", traced.Delivery.ID)
+	require.NoError(t, err, out)
+	for _, text := range []string{"delivery", "POST, 204", "push", "on push", "executed", traced.FlowRuns[0].Name} {
+		require.Contains(t, out, text)
+	}
+}
+
+// deployment returns the id of a deployment.
+func (w *workplace) deployment(name string) string {
+	w.t.Helper()
+	found, err := remote.Read[[]struct{ ID string }](w.t.Context(), w.server, http.MethodPost, "/deployments/filter",
+		map[string]any{"deployments": map[string]any{"name": map[string]any{"any_": []string{name}}}})
+	require.NoError(w.t, err)
+	require.Len(w.t, found, 1)
+	return found[0].ID
 }

@@ -33,6 +33,9 @@ const (
 // outputFormats are the values of --output.
 var outputFormats = []string{outputTable, outputWide, outputJSON, "yaml", outputName}
 
+// millisecondTime is the form of times that order what happens within a second.
+const millisecondTime = "2006-01-02T15:04:05.000Z07:00"
+
 // tableForm is how records become the rows of a table.
 type tableForm[T any] struct {
 	head []string

@@ -195,6 +195,11 @@ func (r *resource) createCommand(c *connection) *cobra.Command {
 			return err
 		}
 		c.sayMadeKey(cmd, answer)
+		if r.next != nil {
+			if text := r.next(cmd.Context(), s, args[0]); text != "" {
+				c.say(cmd, "\n%s", text)
+			}
+		}
 		return nil
 	}
 	return cmd

@@ -78,7 +78,7 @@ func webhookCommand(version string) *cobra.Command {
 	},
 		webhookCreateCommand, webhookPresetsCommand, webhookApplyCommand, webhookExportCommand, webhookListCommand, webhookInspectCommand, webhookUpdateCommand, webhookToggleCommand, webhookEnableCommand, webhookDisableCommand,
 		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookSampleCommand, webhookDeliveriesCommand, webhookDeleteDeliveriesCommand, webhookIssuesCommand, webhookReplayCommand,
-		webhookTailCommand)
+		webhookTailCommand, webhookTraceCommand)
 }
 
 // webhookOf returns the server and the path of the webhook that an argument identifies.

@@ -42,7 +42,7 @@ var deliveryHead = []string{"ID", "RECEIVED", "STATUS", "LATENCY", "BYTES", "MET
 
 func deliveryRow(d delivery) []string {
 	return []string{
-		d.ID, d.Received.Format("2006-01-02T15:04:05.000Z07:00"), strconv.Itoa(d.Status),
+		d.ID, d.Received.Format(millisecondTime), strconv.Itoa(d.Status),
 		time.Duration(d.Latency * float64(time.Second)).Round(10 * time.Microsecond).String(), strconv.Itoa(d.Size), d.Method, d.result(),
 	}
 }

@@ -1,6 +1,16 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/pkg/quickstart"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
 
 var workPoolResource = &resource{
 	noun: "work-pool", plural: "work_pools", argument: "WORK-POOL", activity: "is_paused", inactive: true,
@@ -17,7 +27,7 @@ var workPoolResource = &resource{
 		{name: "base_job_template", flag: "base-job-template", usage: "the job template", kind: fileField},
 	},
 	list: listIn("/work_pools/filter"), path: namedIn("work pool", "/work_pools", inWorkspace("/work_pools")),
-	create:  createIn("/work_pools"),
+	create: createIn("/work_pools"), next: workerLine,
 	warning: "with its queues and workers", fileFields: []string{"name", "type", "description", "is_paused", "concurrency_limit", "base_job_template"},
 }
 
@@ -28,4 +38,24 @@ func workPoolCommand(version string) *cobra.Command {
 		Example: `  orch work-pool create local --type process --concurrency-limit 4
   orch work-pool disable local`,
 	}, r.listCommand, r.inspectCommand, r.createCommand, r.updateCommand, r.enableCommand, r.disableCommand, r.applyCommand, r.exportCommand, r.deleteCommand)
+}
+
+// workerLine is the command that starts a worker of a work pool; empty on a server that refuses Prefect's clients. The settings of the
+// server name the vocabulary. A caller who may not read them gets the command.
+func workerLine(ctx context.Context, s *remote.Server, pool string) string {
+	settings, err := remote.Read[struct {
+		Vocabulary string `json:"ORCH_VOCABULARY"`
+	}](ctx, s, http.MethodGet, "/admin/settings", nil)
+	if err == nil && settings.Vocabulary == vocabulary.Orch.String() {
+		return ""
+	}
+	return "Start a worker:\n" + clientCommands(s).Worker(pool)
+}
+
+// clientCommands words the commands of Prefect's client for a server and its workspace.
+func clientCommands(s *remote.Server) quickstart.Server {
+	commands := quickstart.Server{API: s.API, Credential: s.Credential()}
+	commands.Account, _ = uuid.Parse(s.Account) // Without ids the server's default workspace serves.
+	commands.Workspace, _ = uuid.Parse(s.Workspace)
+	return commands
 }
