@@ -15,8 +15,7 @@ import (
 type batch struct {
 	collection query.Collection
 	ids        []uuid.UUID
-	unread     []store.DocumentKey // Documents whose outboxes must be read.
-	boxes      []store.Outbox      // The outboxes of the others, and after reading those of all.
+	unread     []store.DocumentKey // The documents whose outboxes are not read yet.
 	flushes    map[uuid.UUID]int   // When the batch was taken; see work.
 	failures   map[uuid.UUID]failure
 }
@@ -41,13 +40,8 @@ func (r *Relay) work(ctx context.Context, keys []key) (again []key) {
 		w := r.pending[k]
 		b.ids = append(b.ids, k.id)
 		b.flushes[k.id] = w.flushes
-		if w.read {
-			b.unread = append(b.unread, store.DocumentKey{Workspace: w.ws, ID: k.id})
-		} else {
-			b.boxes = append(b.boxes, store.Outbox{DocumentKey: store.DocumentKey{Workspace: w.ws, ID: k.id}, Effects: w.effects})
-		}
-		r.inFlight -= len(w.effects)
-		w.effects, w.read = nil, false
+		b.unread = append(b.unread, store.DocumentKey{Workspace: w.ws, ID: k.id})
+		w.woken = false
 	}
 	r.mu.Unlock()
 	for _, b := range byCollection {
@@ -62,23 +56,10 @@ func (r *Relay) work(ctx context.Context, keys []key) (again []key) {
 func (r *Relay) finish(b *batch) (again []key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, box := range b.boxes {
-		// An outbox that was read may hold effects of a write that has just woken the relay; they are executed.
-		w := r.pending[key{b.collection, box.ID}]
-		rest := slices.DeleteFunc(w.effects, func(e store.Effect) bool {
-			return slices.ContainsFunc(box.Effects, func(done store.Effect) bool { return done.ID == e.ID })
-		})
-		r.inFlight -= len(w.effects) - len(rest)
-		w.effects = rest
-	}
 	for _, id := range b.ids {
 		k := key{b.collection, id}
 		w := r.pending[k]
-		if _, failed := b.failures[id]; failed {
-			for _, chain := range w.chains {
-				chain.Break()
-			}
-		} else if w.due() {
+		if _, failed := b.failures[id]; !failed && w.woken {
 			select {
 			case r.queue <- k:
 			default:
@@ -92,29 +73,17 @@ func (r *Relay) finish(b *batch) (again []key) {
 }
 
 // executeBatch executes the effects of several documents of one collection. It reads as many outboxes at once as the store's bound
-// allows, and forgets the bodies of their effects before it reads further ones.
+// allows, and executes their effects before it reads further ones.
 func (r *Relay) executeBatch(ctx context.Context, b *batch) {
-	for boxes := b.boxes; ; boxes = nil {
-		var read []store.Outbox
-		var rest []store.DocumentKey
-		if len(b.unread) > 0 {
-			var err error
-			if read, rest, err = r.store.PendingOf(ctx, b.collection, b.unread); err != nil {
-				for _, document := range b.unread {
-					b.fail(store.Outbox{DocumentKey: document}, err)
-				}
-			}
-			b.boxes = append(b.boxes, read...)
-		}
-		r.executeBoxes(ctx, b, slices.Concat(boxes, read))
-		if b.unread = rest; len(rest) == 0 {
-			return
-		}
-		for _, box := range read {
-			for i := range box.Effects {
-				box.Effects[i].Body = nil // finish needs the ids alone.
+	for len(b.unread) > 0 {
+		read, rest, err := r.store.PendingOf(ctx, b.collection, b.unread)
+		if err != nil {
+			for _, document := range b.unread {
+				b.fail(store.Outbox{DocumentKey: document}, err)
 			}
 		}
+		r.executeBoxes(ctx, b, read)
+		b.unread = rest
 	}
 }
 
@@ -125,7 +94,7 @@ func (r *Relay) executeBoxes(ctx context.Context, b *batch, boxes []store.Outbox
 	for _, box := range boxes {
 		switch {
 		case box.Blocked:
-			b.failures[box.ID] = failure{blocked: true} // Its write chain breaks.
+			b.failures[box.ID] = failure{blocked: true}
 		case r.allowBatch(box.Effects):
 			batched = append(batched, box)
 		case len(box.Effects) > 0 || box.Deferred:

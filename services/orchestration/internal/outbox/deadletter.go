@@ -76,7 +76,7 @@ func (r *Relay) resolve(ctx context.Context, letter store.DeadLetter) error {
 		return err
 	}
 	if letter.Blocking {
-		r.Wake(letter.Collection, letter.DocumentWorkspace, letter.Document, nil, nil)
+		r.Wake(letter.Collection, letter.DocumentWorkspace, letter.Document)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (r *Relay) ExecuteAll(ctx context.Context, collection query.Collection, box
 	for _, box := range locked {
 		r.unlock(key{collection, box.ID})
 		if err != nil {
-			r.Wake(collection, box.Workspace, box.ID, nil, nil)
+			r.Wake(collection, box.Workspace, box.ID)
 		}
 	}
 	return err

@@ -292,7 +292,7 @@ func TestFailuresAreRecordedAndOutagesAreNoAttempts(t *testing.T) {
 	c.mu.Unlock()
 	require.Eventually(t, func() bool {
 		// A wake-up during the failing execution leaves the document to the sweeper, which does not run here.
-		relay.Wake(query.Flow, w.ws, id, nil, nil)
+		relay.Wake(query.Flow, w.ws, id)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.calls > calls
@@ -302,7 +302,7 @@ func TestFailuresAreRecordedAndOutagesAreNoAttempts(t *testing.T) {
 	c.fail = nil
 	c.mu.Unlock()
 	require.Eventually(t, func() bool {
-		relay.Wake(query.Flow, w.ws, id, nil, nil)
+		relay.Wake(query.Flow, w.ws, id)
 		box := w.outboxOf(id)
 		return len(box.Effects) == 0 && !box.Deferred && box.Attempts == 0
 	}, 10*time.Second, 5*time.Millisecond)

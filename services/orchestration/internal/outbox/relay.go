@@ -9,11 +9,9 @@
 //	sweeper: next_at is over ──────────────┤                └─ permanent: dead letter, then the effects behind it
 //	sweeper: times of the future ──────────┘
 //
-// One worker at a time executes a document's effects, so they happen in the order of the writes. While a document's write
-// chain is intact, its effects are handed over in memory; otherwise (another process wrote, an effect failed) a worker reads
-// the outbox. A worker takes all queued documents, at a bounded rate unless they fill a batch: it executes effects together
-// whose handlers allow that, and pulls them with one command. So an idle server adds no delay, and a busy one shares round
-// trips and syncs. After a crash, or while the broker is unreachable, effects stay in their documents until a sweep finds them.
+// One worker at a time executes a document's effects, so they happen in the order of the writes. A worker takes all queued documents, at a
+// bounded rate unless they fill a batch: it reads their outboxes with one command, executes effects together whose handlers allow that, and
+// pulls them with one command. So an idle server adds no delay, and a busy one shares round trips and syncs. After a crash, or while the broker is unreachable, effects stay in their documents until a sweep finds them.
 // Every effect is idempotent.
 //
 // An attempt ends in one of three ways:
@@ -31,7 +29,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -51,10 +48,8 @@ const (
 	// batchSize bounds the documents of a batch, and pace is the least time between two batches that are not full.
 	batchSize = 128
 	pace      = 20 * time.Millisecond
-	// backlog bounds the documents queued in memory; the sweeper finds those that did not fit. maxInFlight bounds the
-	// effects queued with them; those that did not fit are read from the outboxes.
-	backlog     = 4096
-	maxInFlight = 2048
+	// backlog bounds the documents queued in memory; the sweeper finds the others.
+	backlog = 4096
 )
 
 // Config is what a relay works with.
@@ -102,9 +97,8 @@ type Relay struct {
 	turn sync.Mutex // Held by the worker that takes documents.
 	last time.Time  // When one took any; guarded by turn.
 
-	mu       sync.Mutex
-	pending  map[key]*work // Queued or being executed.
-	inFlight int           // Effects queued in memory.
+	mu      sync.Mutex
+	pending map[key]*work // Queued or being executed.
 	// settled are closed when a document is no longer pending.
 	settled   map[key][]chan struct{}
 	suspended map[string]*suspension // By kind.
@@ -119,15 +113,10 @@ type key struct {
 
 // work is what is to be executed for a document.
 type work struct {
-	ws      uuid.UUID           // The workspace of the document; nil if unknown.
-	effects []store.Effect      // In order; unused when the outbox is read.
-	read    bool                // The outbox may hold others.
-	chains  []*store.WriteChain // Broken when effects are dropped from memory.
-	flushes int                 // How often Flush executed the outbox while the work was pending.
+	ws      uuid.UUID // The workspace of the document; nil if unknown.
+	woken   bool      // The outbox may hold effects that no worker has read.
+	flushes int       // How often Flush executed the outbox while the work was pending.
 }
-
-// due reports whether there is anything to execute.
-func (w *work) due() bool { return w.read || len(w.effects) > 0 }
 
 // New returns a relay.
 func New(c Config) *Relay {
@@ -159,7 +148,7 @@ func New(c Config) *Relay {
 func (r *Relay) Kinds() []string { return r.handlers.Kinds() }
 
 // Wake implements store.Relay.
-func (r *Relay) Wake(collection query.Collection, ws, id uuid.UUID, effects []store.Effect, before *store.WriteChain) *store.WriteChain {
+func (r *Relay) Wake(collection query.Collection, ws, id uuid.UUID) bool {
 	k := key{collection, id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,34 +159,14 @@ func (r *Relay) Wake(collection query.Collection, ws, id uuid.UUID, effects []st
 		case r.queue <- k:
 			r.pending[k] = w
 		default:
-			before.Break()
-			return nil
+			return false
 		}
 	}
 	if w.ws == uuid.Nil || w.ws == id { // A deleted document is found by either.
 		w.ws = ws
 	}
-	chain := before
-	switch {
-	case !before.Intact():
-		chain = &store.WriteChain{}
-		r.drop(w)
-	case r.inFlight+len(effects) > maxInFlight:
-		r.drop(w)
-	case !w.read:
-		w.effects = append(w.effects, effects...)
-		r.inFlight += len(effects)
-	}
-	if !slices.Contains(w.chains, chain) {
-		w.chains = append(w.chains, chain)
-	}
-	return chain
-}
-
-// drop removes a document's effects from memory; its outbox is read instead. The caller holds the lock.
-func (r *Relay) drop(w *work) {
-	r.inFlight -= len(w.effects)
-	w.effects, w.read = nil, true
+	w.woken = true
+	return true
 }
 
 // Flush executes the effects of a document of a workspace before it returns. The relay retries what failed; the error says
@@ -215,9 +184,8 @@ func (r *Relay) Flush(ctx context.Context, collection query.Collection, ws, id u
 	err = r.execute(ctx, collection, box)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w := r.pending[k]; w != nil { // Effects in memory may be executed by now: the outbox tells.
+	if w := r.pending[k]; w != nil { // Effects that a worker has read may be executed by now.
 		w.flushes++
-		r.drop(w)
 	}
 	return err
 }
@@ -290,7 +258,6 @@ func (r *Relay) Settle(ctx context.Context, collection query.Collection, id uuid
 
 // forget ends the work on a document. The caller holds the lock.
 func (r *Relay) forget(k key) {
-	r.inFlight -= len(r.pending[k].effects)
 	delete(r.pending, k)
 	for _, done := range r.settled[k] {
 		close(done)

@@ -135,7 +135,7 @@ func busiest(page []store.DueOutbox) (uuid.UUID, int) {
 // queueDue queues documents, of each workspace in turn.
 func (r *Relay) queueDue(ctx context.Context, collection query.Collection, due []store.DueOutbox) error {
 	for _, d := range interleaved(due) {
-		for !r.wakeSwept(collection, d.DocumentKey) {
+		for !r.Wake(collection, d.Workspace, d.ID) {
 			select {
 			case <-time.After(pace):
 			case <-ctx.Done():
@@ -144,11 +144,6 @@ func (r *Relay) queueDue(ctx context.Context, collection query.Collection, due [
 		}
 	}
 	return nil
-}
-
-// wakeSwept queues a document whose outbox must be read. It reports whether there was room.
-func (r *Relay) wakeSwept(collection query.Collection, document store.DocumentKey) bool {
-	return r.Wake(collection, document.Workspace, document.ID, nil, nil) != nil
 }
 
 // interleaved are the documents in an order that takes one of each workspace in turn.

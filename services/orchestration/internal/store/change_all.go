@@ -48,7 +48,7 @@ func ChangeAll[M proto.Message](ctx context.Context, c *Collection[M], all []Upd
 	for i, u := range all {
 		c.versionCache.forget(next[i].ID)
 		if len(u.Change.Effects) > 0 {
-			c.store.relay.Wake(c.Name(), u.Read.Workspace, next[i].ID, nil, nil)
+			c.store.relay.Wake(c.Name(), u.Read.Workspace, next[i].ID)
 		}
 	}
 	if isolation.IsOutage(err) || complete && len(models) == len(all) {

@@ -100,7 +100,7 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 		return fmt.Errorf("insert %s: %w", c.Name(), outage(err))
 	}
 	// The outbox of a new document holds the effects of this write and no others.
-	c.written(ws, revision, m, effects, c.versionCache.start())
+	c.written(ws, revision, m, effects)
 	return nil
 }
 

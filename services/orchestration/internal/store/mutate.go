@@ -109,7 +109,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 			return none, fmt.Errorf("change %s: %w", c.Name(), err)
 		}
 		if won {
-			c.written(ws, next, change.Message, change.Effects, base.chain)
+			c.written(ws, next, change.Message, change.Effects)
 			return change.Message, nil
 		}
 	}
@@ -120,7 +120,6 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 type base[M proto.Message] struct {
 	message  M
 	revision Revision
-	chain    *WriteChain
 }
 
 // base returns the version that a change is based on: a cached version, else the stored one.
@@ -136,14 +135,13 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID, confirm bool
 	} else if v, ok := c.versionCache.get(ws, id); ok {
 		m := NewMessage(c)
 		if err := proto.Unmarshal(v.message, m); err == nil {
-			return base[M]{message: m, revision: v.revision, chain: v.chain}, nil
+			return base[M]{message: m, revision: v.revision}, nil
 		}
 	}
 	return c.stored(ctx, from, ws, id)
 }
 
-// stored reads the version that a change is based on. With an empty outbox it starts a write chain: all effects of earlier writes
-// are executed, and a compare-and-set on this version excludes others since.
+// stored reads the version that a change is based on.
 func (c *Collection[M]) stored(ctx context.Context, from *mongo.Collection, ws, id uuid.UUID) (base[M], error) {
 	raw, err := c.rawByID(ctx, from, ws, id, nil)
 	if err != nil {
@@ -153,37 +151,15 @@ func (c *Collection[M]) stored(ctx context.Context, from *mongo.Collection, ws, 
 	if err != nil {
 		return base[M]{}, err
 	}
-	b := base[M]{message: m, revision: revisionOf(id, raw)}
-	if outboxEmpty(raw) {
-		b.chain = c.versionCache.start()
-	}
-	return b, nil
+	return base[M]{message: m, revision: revisionOf(id, raw)}, nil
 }
 
-// outboxEmpty reports whether a document has no effects, and no recorded failure of one.
-func outboxEmpty(raw bson.Raw) bool {
-	if effects, ok := raw.Lookup("outbox").ArrayOK(); ok && len(effects) > emptyArray {
-		return false
-	}
-	for _, field := range []string{fieldAttempts, fieldNextAt, fieldBlocked} {
-		if !raw.Lookup(field).IsZero() {
-			return false
-		}
-	}
-	return true
-}
-
-// emptyArray is the size of an empty array in bytes.
-const emptyArray = 5
-
-// written passes the effects of a write to the relay, and caches the version. before links it to the write that it is
-// based on.
-func (c *Collection[M]) written(ws uuid.UUID, revision Revision, m M, effects []Effect, before *WriteChain) {
-	chain := before
+// written wakes the relay for the effects of a write, and caches the version.
+func (c *Collection[M]) written(ws uuid.UUID, revision Revision, m M, effects []Effect) {
 	if len(effects) > 0 {
-		chain = c.store.relay.Wake(c.Name(), ws, revision.ID, effects, before)
+		c.store.relay.Wake(c.Name(), ws, revision.ID)
 	}
-	c.versionCache.put(revision.ID, version{ws: ws, revision: revision, chain: chain}, m)
+	c.versionCache.put(revision.ID, version{ws: ws, revision: revision}, m)
 }
 
 // Delete moves a document out of its workspace; effects returns the effects without the removal itself. It returns
@@ -212,7 +188,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		}
 		if won {
 			c.versionCache.forget(id)
-			c.store.relay.Wake(c.Name(), ws, id, caused, nil)
+			c.store.relay.Wake(c.Name(), ws, id)
 			return nil
 		}
 	}

@@ -145,17 +145,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 // Relay executes the effects of writes. Package outbox implements it.
 type Relay interface {
-	// Wake passes the effects of a write to a document of a workspace; for a deleted document that may be its own id. While
-	// before, the chain of the previous write, is intact, these effects and the in-flight ones are the whole outbox;
-	// otherwise the outbox must be read. It returns the chain of the next write, or nil when no effects are in flight. It
-	// never blocks.
-	Wake(collection query.Collection, ws, id uuid.UUID, effects []Effect, before *WriteChain) *WriteChain
+	// Wake queues a document of a workspace whose outbox has effects; for a deleted document the workspace may be its own id. It reports
+	// whether the queue had room, and never blocks.
+	Wake(collection query.Collection, ws, id uuid.UUID) bool
 	// Settle executes the remaining effects of a deleted document, its removal included, so that a new document can use
 	// its id.
 	Settle(ctx context.Context, collection query.Collection, id uuid.UUID) error
 }
 
-// WithRelay returns the same store whose writes pass their effects to a relay. Without a relay the effects stay in
+// WithRelay returns the same store whose writes wake a relay for their effects. Without a relay the effects stay in
 // their documents, for the sweeper of another process.
 func (s *Store) WithRelay(r Relay) *Store {
 	attached := *s
@@ -166,9 +164,7 @@ func (s *Store) WithRelay(r Relay) *Store {
 // noRelay leaves every effect to a sweeper.
 type noRelay struct{}
 
-func (noRelay) Wake(query.Collection, uuid.UUID, uuid.UUID, []Effect, *WriteChain) *WriteChain {
-	return nil
-}
+func (noRelay) Wake(query.Collection, uuid.UUID, uuid.UUID) bool { return true }
 
 func (noRelay) Settle(context.Context, query.Collection, uuid.UUID) error { return nil }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
@@ -13,20 +12,6 @@ const (
 	recentCount = 512
 	recentSize  = 4 << 10
 )
-
-// WriteChain links the writes of one document by this process for the relay. While it is intact, every effect in the
-// outbox is in flight or executed. It breaks when an in-flight effect is dropped.
-type WriteChain struct{ broken atomic.Bool }
-
-// Break records that the outbox has effects that are not in flight.
-func (c *WriteChain) Break() {
-	if c != nil {
-		c.broken.Store(true)
-	}
-}
-
-// Intact reports whether all effects are in flight. It is false for nil.
-func (c *WriteChain) Intact() bool { return c != nil && !c.broken.Load() }
 
 // versionCache is the version cache: the versions that this process wrote last, so the next change of a document needs no
 // read.
@@ -47,15 +32,6 @@ type version struct {
 	ws       uuid.UUID
 	revision Revision
 	message  []byte
-	chain    *WriteChain
-}
-
-// start returns the write chain of a new document.
-func (r *versionCache) start() *WriteChain {
-	if r == nil {
-		return nil
-	}
-	return &WriteChain{}
 }
 
 func (r *versionCache) get(ws, id uuid.UUID) (version, bool) {

@@ -141,9 +141,9 @@ func decisionsOwnErrorsAndNoChange(t *testing.T, s *store.Store) {
 // woken is an outbox that receives the ids of the documents whose writes had effects, and executes none.
 type woken chan uuid.UUID
 
-func (w woken) Wake(_ query.Collection, _, id uuid.UUID, _ []store.Effect, _ *store.WriteChain) *store.WriteChain {
+func (w woken) Wake(_ query.Collection, _, id uuid.UUID) bool {
 	w <- id
-	return nil
+	return true
 }
 
 func (woken) Settle(context.Context, query.Collection, uuid.UUID) error { return nil }
