@@ -83,9 +83,10 @@ down: ## stop the containers; the data stays in its volumes
 
 ## Check
 
+# Tests of a package run four at a time whatever the number of processors, because many of them wait for disks and timers.
 .PHONY: test
 test: ## run the tests of all modules
-	GOGC=400 go test -shuffle=on -timeout=30m $(TESTFLAGS) $(PACKAGES)
+	GOGC=400 go test -shuffle=on -parallel=4 -timeout=30m $(TESTFLAGS) $(PACKAGES)
 
 # The race detector needs cgo.
 race e2e-poison: export CGO_ENABLED = 1
