@@ -78,7 +78,7 @@ func (s *Service) show(ctx context.Context, ws uuid.UUID, key string) error {
 		return err
 	}
 	shown := showing(newest, &orchv1.ArtifactCollection{Id: s.latest.Store().NewID().String()})
-	created, err := s.collected.Effect(ws, "created", nil, shown)
+	created, err := s.collected.Effect(ctx, ws, "created", nil, shown)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *Service) refresh(ctx context.Context, ws uuid.UUID, shown *orchv1.Artif
 		if proto.Equal(current, next) {
 			return nil, nil
 		}
-		updated, err := s.collected.Effect(ws, "updated", current, next)
+		updated, err := s.collected.Effect(ctx, ws, "updated", current, next)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (s *Service) hide(ctx context.Context, ws, id uuid.UUID) error {
 		if newest != nil {
 			return nil, errMoved
 		}
-		deleted, err := s.collected.Effect(ws, "deleted", nil, current)
+		deleted, err := s.collected.Effect(ctx, ws, "deleted", nil, current)
 		return []store.Effect{deleted}, err
 	})
 }

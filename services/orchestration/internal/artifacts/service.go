@@ -89,7 +89,7 @@ func (s *Service) effects(ctx context.Context, ws uuid.UUID, before, artifact *o
 	if verb != "deleted" && request.Client(ctx).PublishesArtifactEvents() {
 		return caused, nil
 	}
-	happened, err := s.lifecycle.Effect(ws, verb, before, artifact)
+	happened, err := s.lifecycle.Effect(ctx, ws, verb, before, artifact)
 	return append(caused, happened), err
 }
 

@@ -51,7 +51,7 @@ func (s *Service) CreateBackfill(ctx context.Context, r *orchv1.CreateBackfillRe
 	if err != nil {
 		return nil, err
 	}
-	created, err := s.lifecycle.Created(info.Workspace, b)
+	created, err := s.lifecycle.Created(ctx, info.Workspace, b)
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ func (s *Service) step(ctx context.Context, one open) (added, wrote bool, err er
 		}
 		next.Open = nil
 		return nil
-	}, s.events(one.ws)))
+	}, s.events(ctx, one.ws)))
 	if err != nil {
 		return false, false, err
 	}

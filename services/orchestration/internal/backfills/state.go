@@ -56,7 +56,7 @@ func (s *Service) become(ctx context.Context, id string, to orchv1.BackfillState
 			}
 			s.enter(next, to)
 			return nil
-		}, s.events(ws)))
+		}, s.events(ctx, ws)))
 		if err != nil {
 			return nil, err
 		}
@@ -74,12 +74,12 @@ func (s *Service) enter(b *orchv1.Backfill, to orchv1.BackfillState) {
 }
 
 // events returns the effects of a change for store.Edit: an event if the state changed.
-func (s *Service) events(ws uuid.UUID) func(current, next *orchv1.Backfill) ([]store.Effect, error) {
+func (s *Service) events(ctx context.Context, ws uuid.UUID) func(current, next *orchv1.Backfill) ([]store.Effect, error) {
 	return func(current, next *orchv1.Backfill) ([]store.Effect, error) {
 		if current.GetState() == next.GetState() {
 			return nil, nil
 		}
-		event, err := s.lifecycle.Effect(ws, verbs[next.GetState()], current, present(next))
+		event, err := s.lifecycle.Effect(ctx, ws, verbs[next.GetState()], current, present(next))
 		return []store.Effect{event}, err
 	}
 }
@@ -92,7 +92,7 @@ func stateName(state orchv1.BackfillState) string {
 // DeleteBackfill deletes a backfill whose runs have all ended.
 func (s *Service) DeleteBackfill(ctx context.Context, r *orchv1.DeleteBackfillRequest) (*emptypb.Empty, error) {
 	return crud.Delete(ctx, notFound, r.GetId(), func(ctx context.Context, ws, id uuid.UUID) error {
-		deleted := s.lifecycle.Deleted(ws)
+		deleted := s.lifecycle.Deleted(ctx, ws)
 		return s.backfills.Delete(ctx, ws, id, func(current *orchv1.Backfill) ([]store.Effect, error) {
 			if current.GetOpen() {
 				return nil, rpc.Detail(http.StatusConflict, "The backfill has not ended. Cancel it first.")

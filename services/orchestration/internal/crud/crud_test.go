@@ -54,7 +54,7 @@ func newVariables(t *testing.T) variables {
 }
 
 func (v variables) insert(ctx context.Context, ws uuid.UUID, m *orchv1.Variable) error {
-	created, err := v.lifecycle.Created(ws, m)
+	created, err := v.lifecycle.Created(ctx, ws, m)
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,11 @@ func (v variables) insert(ctx context.Context, ws uuid.UUID, m *orchv1.Variable)
 }
 
 func (v variables) change(ctx context.Context, ws, id uuid.UUID, edit func(*orchv1.Variable) error) (*orchv1.Variable, error) {
-	return v.Mutate(ctx, ws, id, store.Edit(edit, v.lifecycle.Updated(ws)))
+	return v.Mutate(ctx, ws, id, store.Edit(edit, v.lifecycle.Updated(ctx, ws)))
 }
 
 func (v variables) remove(ctx context.Context, ws, id uuid.UUID) error {
-	return v.Delete(ctx, ws, id, v.lifecycle.Deleted(ws))
+	return v.Delete(ctx, ws, id, v.lifecycle.Deleted(ctx, ws))
 }
 
 func (v variables) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv1.Variable, error) {

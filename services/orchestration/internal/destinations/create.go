@@ -35,7 +35,7 @@ func (s *Service) CreateDestination(ctx context.Context, r *orchv1.CreateDestina
 	if n >= maxDestinations {
 		return nil, rpc.Detail(http.StatusConflict, fmt.Sprintf("A workspace has at most %d destinations.", maxDestinations))
 	}
-	created, err := s.lifecycle.Created(info.Workspace, d)
+	created, err := s.lifecycle.Created(ctx, info.Workspace, d)
 	if err != nil {
 		return nil, err
 	}

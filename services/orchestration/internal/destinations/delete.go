@@ -25,7 +25,7 @@ func (s *Service) DeleteDestination(ctx context.Context, r *orchv1.DeleteDestina
 			if err := ownedByBlock(current); err != nil {
 				return nil, err
 			}
-			effects, err := s.lifecycle.Deleted(ws)(current)
+			effects, err := s.lifecycle.Deleted(ctx, ws)(current)
 			if err != nil {
 				return nil, err
 			}

@@ -31,7 +31,7 @@ func (s *Service) UpdateDestination(ctx context.Context, r *orchv1.UpdateDestina
 			s.setDue(next)
 			return nil
 		}, func(current, next *orchv1.Destination) ([]store.Effect, error) {
-			effects, err := s.lifecycle.Updated(ws)(current, next)
+			effects, err := s.lifecycle.Updated(ctx, ws)(current, next)
 			if err != nil {
 				return nil, err
 			}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -50,6 +51,20 @@ func Related(v vocabulary.Vocabulary, kind, id, role, name string) *orchv1.Relat
 		labels[v.ResourceName()] = name
 	}
 	return &orchv1.RelatedResource{Labels: labels}
+}
+
+// Actor returns the caller of a request as a related resource; none if the server does not know who calls.
+func Actor(v vocabulary.Vocabulary, caller request.Caller) []*orchv1.RelatedResource {
+	if !caller.Known() {
+		return nil
+	}
+	kind := "user"
+	if caller.ServiceAccount {
+		kind = "service-account"
+	}
+	return []*orchv1.RelatedResource{{Labels: map[string]string{
+		v.ResourceID(): v.CloudName(kind, caller.ID.String()), v.ResourceRole(): "actor",
+	}}}
 }
 
 // Publish returns the effect that publishes an event of a workspace. It is idempotent, since the event keeps its id.

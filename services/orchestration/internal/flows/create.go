@@ -48,7 +48,7 @@ func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (
 
 // insert stores a flow and publishes its creation.
 func (s *Service) insert(ctx context.Context, ws uuid.UUID, flow *orchv1.Flow) error {
-	created, err := s.lifecycle.Created(ws, flow)
+	created, err := s.lifecycle.Created(ctx, ws, flow)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (s *Service) BulkDeleteFlows(ctx context.Context, r *orchv1.BulkDeleteFlows
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	err := s.flows.Delete(ctx, ws, id, func(current *orchv1.Flow) ([]store.Effect, error) {
-		deleted, err := s.lifecycle.Effect(ws, "deleted", nil, current)
+		deleted, err := s.lifecycle.Effect(ctx, ws, "deleted", nil, current)
 		if err != nil {
 			return nil, err
 		}

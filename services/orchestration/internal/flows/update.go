@@ -18,5 +18,5 @@ func (s *Service) UpdateFlow(ctx context.Context, r *orchv1.UpdateFlowRequest) (
 
 // change edits a flow and publishes the change.
 func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Flow) error) (*orchv1.Flow, error) {
-	return s.flows.Mutate(ctx, ws, id, store.Edit(edit, s.lifecycle.Updated(ws)))
+	return s.flows.Mutate(ctx, ws, id, store.Edit(edit, s.lifecycle.Updated(ctx, ws)))
 }

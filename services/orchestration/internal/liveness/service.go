@@ -79,14 +79,14 @@ func (s *Service) replace(ctx context.Context, ws uuid.UUID, rules []*orchv1.Run
 	edit := store.Edit(func(next *orchv1.RunTimeouts) error {
 		next.Rules = rules
 		return nil
-	}, s.lifecycle.Updated(ws))
+	}, s.lifecycle.Updated(ctx, ws))
 	for range 2 { // A concurrent call may create it between the change and the insert.
 		changed, err := s.timeouts.Mutate(ctx, ws, id, edit)
 		if !errors.Is(err, store.ErrNotFound) {
 			return changed, err
 		}
 		fresh := &orchv1.RunTimeouts{Id: id.String(), Rules: rules}
-		created, err := s.lifecycle.Created(ws, fresh)
+		created, err := s.lifecycle.Created(ctx, ws, fresh)
 		if err != nil {
 			return nil, err
 		}

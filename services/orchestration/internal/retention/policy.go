@@ -55,14 +55,14 @@ func (s *Service) replace(ctx context.Context, ws uuid.UUID, list []*orchv1.Rete
 	edit := store.Edit(func(next *orchv1.RetentionPolicy) error {
 		next.Rules = list
 		return nil
-	}, s.lifecycle.Updated(ws))
+	}, s.lifecycle.Updated(ctx, ws))
 	for range 2 { // A concurrent call may create it between the change and the insert.
 		policy, err := s.policies.Mutate(ctx, ws, id, edit)
 		if !errors.Is(err, store.ErrNotFound) {
 			return policy, err
 		}
 		policy = &orchv1.RetentionPolicy{Id: id.String(), Rules: list}
-		created, err := s.lifecycle.Created(ws, policy)
+		created, err := s.lifecycle.Created(ctx, ws, policy)
 		if err != nil {
 			return nil, err
 		}

@@ -25,10 +25,8 @@ type AuditEntry struct {
 // workspace. Events of an account are stored under the account's id, where no workspace reads them.
 func (r *Registry) Audit(info request.Info, d AuditEntry) (store.Effect, error) {
 	now := timestamppb.New(r.Store.Now())
-	resource := func(kind, id, role string) *orchv1.RelatedResource {
-		return &orchv1.RelatedResource{Labels: map[string]string{
-			r.Vocabulary.ResourceID(): r.Vocabulary.CloudName(kind, id), r.Vocabulary.ResourceRole(): role,
-		}}
+	resource := func(kind, id string) *orchv1.RelatedResource {
+		return &orchv1.RelatedResource{Labels: map[string]string{r.Vocabulary.ResourceID(): r.Vocabulary.CloudName(kind, id), r.Vocabulary.ResourceRole(): kind}}
 	}
 	event := &orchv1.ReceivedEvent{
 		Id: r.Store.NewID().String(), Occurred: now, Received: now,
@@ -37,18 +35,11 @@ func (r *Registry) Audit(info request.Info, d AuditEntry) (store.Effect, error) 
 			r.Vocabulary.ResourceID(): r.Vocabulary.CloudName(d.Kind, d.ID.String()), r.Vocabulary.ResourceName(): d.Name,
 		}},
 	}
-	if caller := info.Caller; caller.Known() {
-		kind := "user"
-		if caller.ServiceAccount {
-			kind = "service-account"
-		}
-		event.Related = append(event.Related, resource(kind, caller.ID.String(), "actor"))
-	}
-	event.Related = append(event.Related, resource("account", info.Account.String(), "account"))
+	event.Related = append(events.Actor(r.Vocabulary, info.Caller), resource("account", info.Account.String()))
 	owner := info.Account
 	if d.Workspace != uuid.Nil {
 		owner = d.Workspace
-		event.Related = append(event.Related, resource("workspace", owner.String(), "workspace"))
+		event.Related = append(event.Related, resource("workspace", owner.String()))
 	}
 	return events.Publish(owner, event)
 }

@@ -32,7 +32,7 @@ func (s *Service) CreateVariable(ctx context.Context, r *orchv1.CreateVariableRe
 
 // insert stores a variable and publishes its creation. A duplicate name is a 409.
 func (s *Service) insert(ctx context.Context, ws uuid.UUID, variable *orchv1.Variable) error {
-	created, err := s.lifecycle.Created(ws, variable)
+	created, err := s.lifecycle.Created(ctx, ws, variable)
 	if err != nil {
 		return err
 	}

@@ -21,5 +21,5 @@ func (s *Service) DeleteVariableByName(ctx context.Context, r *orchv1.DeleteVari
 }
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) (*emptypb.Empty, error) {
-	return &emptypb.Empty{}, s.variables.Delete(ctx, ws, id, s.lifecycle.Deleted(ws))
+	return &emptypb.Empty{}, s.variables.Delete(ctx, ws, id, s.lifecycle.Deleted(ctx, ws))
 }

@@ -40,5 +40,5 @@ func (s *Service) update(mask []string, update *orchv1.VariableUpdate) func(ctx 
 
 // change edits a variable and publishes the change.
 func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Variable) error) (*orchv1.Variable, error) {
-	return s.variables.Mutate(ctx, ws, id, store.Edit(edit, s.lifecycle.Updated(ws)))
+	return s.variables.Mutate(ctx, ws, id, store.Edit(edit, s.lifecycle.Updated(ctx, ws)))
 }

@@ -251,3 +251,18 @@ func (w *workplace) deployment(name string) string {
 	require.Len(w.t, found, 1)
 	return found[0].ID
 }
+
+func TestInspectNamesTheActorOfTheLastChange(t *testing.T) {
+	s, _ := newShell(t)
+	for _, args := range [][]string{{"create", "region", "--value", "eu"}, {"update", "region", "--value", "us"}} {
+		out, err := s.try("", append([]string{"variable"}, args...)...)
+		require.NoError(t, err, out)
+	}
+	s.eventually("Updated at ", "variable", "inspect", "region")
+	out, err := s.try("", "variable", "inspect", "region")
+	require.NoError(t, err)
+	require.Regexp(t, `\nUpdated at \S+ by owner@localhost\.\n$`, out)
+	out, err = s.try("", "variable", "inspect", "region", "-o", "json")
+	require.NoError(t, err)
+	require.NotContains(t, out, "owner@localhost")
+}

@@ -59,6 +59,8 @@ type resource struct {
 	names, facts func(ctx context.Context, s *remote.Server, records []map[string]any) error
 	// merge returns what remains of an object of a record beside its changes; nil for all of it.
 	merge func(before, changes map[string]any) map[string]any
+	// lifecycle is the kind of the record in the events of its changes; empty for a kind whose changes inspect does not name.
+	lifecycle string
 	// details are the fields that only programs read: inspect leaves them out for people.
 	details []string
 	// filePaths replaces the paths of a record in a file by the texts of their files; nil for a kind without such paths.

@@ -116,7 +116,13 @@ func (r *resource) inspectCommand(c *connection) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("read the %s %q: %w", r.singular(), args[0], err)
 			}
-			return c.inspect(cmd, answer, r.details...)
+			if err := c.inspect(cmd, answer, r.details...); err != nil {
+				return err
+			}
+			if r.lifecycle != "" && c.output != outputJSON {
+				c.sayLastChange(cmd, s, r.lifecycle, answer)
+			}
+			return nil
 		},
 	}
 }

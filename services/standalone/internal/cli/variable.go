@@ -3,7 +3,7 @@ package cli
 import "github.com/spf13/cobra"
 
 var variableResource = &resource{
-	noun: "variable", plural: "variables", argument: "VARIABLE",
+	noun: "variable", plural: "variables", lifecycle: "variable", argument: "VARIABLE",
 	columns: append([]column{fieldColumn("NAME", "name"), fieldColumn("VALUE", "value"), fieldColumn("TAGS", "tags")}, identityColumns()...),
 	filters: []filter{
 		{"tag", "variables with a tag; several are separated by commas, and a variable has all of them", allOf("variables", "tags")},

@@ -19,7 +19,7 @@ func variablePages() []page.Page {
 		},
 		{
 			Pattern: "/variables/variable/{id}", Section: "/variables",
-			Needs: []string{orchv1.VariableService_ReadVariable_FullMethodName}, Show: showVariable,
+			Needs: []string{orchv1.VariableService_ReadVariable_FullMethodName}, Uses: []string{orchv1.EventService_ReadEvents_FullMethodName}, Show: showVariable,
 			Actions: []page.Action{
 				{Name: "variable-edit", Calls: []string{orchv1.VariableService_UpdateVariable_FullMethodName}, Done: "The variable is changed.", Do: editVariable},
 				{Name: "variable-delete", Calls: []string{orchv1.VariableService_DeleteVariable_FullMethodName}, Done: "The variable is deleted.", Do: deleteVariable},
@@ -107,7 +107,8 @@ func showVariable(r *page.Request) (page.View, error) {
 	}
 	v := detailView{
 		Kind: "Variable", Title: show.Line(a.GetName(), 80), ID: show.ID(a.GetId()),
-		Pairs:  pairs(pair{"Tags", mark(show.Tags(a.GetTags()))}, pair{"Created", timeCell(r, a.GetCreated())}, pair{"Updated", timeCell(r, a.GetUpdated())}),
+		Pairs: pairs(pair{"Tags", mark(show.Tags(a.GetTags()))}, pair{"Created", timeCell(r, a.GetCreated())}, pair{"Updated", timeCell(r, a.GetUpdated())},
+			pair{"Changed by", text(lastActor(r, r.Server.Vocabulary.Name("variable", a.GetId())))}),
 		Panels: []panel{{Title: "Value", Body: show.JSON(a.GetValue())}},
 	}
 	if r.May(orchv1.VariableService_UpdateVariable_FullMethodName) {
@@ -119,6 +120,17 @@ func showVariable(r *page.Request) (page.View, error) {
 		v.Buttons = append(v.Buttons, button{Action: "variable-delete", Title: "Delete", Class: "danger"})
 	}
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
+}
+
+// lastActor names the actor of the last event of a resource; empty if the server does not know the actor, or has deleted the event.
+func lastActor(r *page.Request, resource string) string {
+	last := apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"filter": apicall.JSON{"resource": apicall.JSON{"id": []string{resource}}, "order": "DESC"}, "limit": 1,
+	}})
+	if err := r.Call(last); err != nil || len(last.Result().GetEvents()) == 0 {
+		return ""
+	}
+	return actorLabel(r, last.Result().GetEvents()[0])
 }
 
 func editVariable(r *page.Request) (page.View, error) {
