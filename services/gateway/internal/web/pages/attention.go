@@ -20,6 +20,8 @@ type attention struct {
 	// Name links to the object. Text says what the object needs, and Why gives the reason.
 	Name, Text, Why string
 	Link, Action    string
+	// ActionLink is the page of the action, if it is not that of the object.
+	ActionLink string
 }
 
 const (
@@ -72,7 +74,7 @@ func (s attentionSources) calls() []apicall.Call {
 func (s attentionSources) list(r *page.Request) []attention {
 	all := slices.Concat(s.waitingRuns(r), s.poolsWithoutWorker(r), s.unhealthyWebhooks(r), s.oldestDeadLetter(r))
 	for i := range all {
-		all[i].Icon = show.Icon(all[i].Class)
+		all[i].Icon, all[i].ActionLink = show.Icon(all[i].Class), cmp.Or(all[i].ActionLink, all[i].Link)
 	}
 	return all
 }
@@ -100,25 +102,82 @@ func (s attentionSources) waitingRuns(r *page.Request) []attention {
 
 // poolsWithoutWorker are the pools that have late runs, but no worker that runs them.
 func (s attentionSources) poolsWithoutWorker(r *page.Request) []attention {
-	lateRuns := map[string][]*orchv1.FlowRun{} // By work pool.
-	for _, run := range s.late.Result().GetFlowRuns() {
-		lateRuns[run.GetWorkPoolName()] = append(lateRuns[run.GetWorkPoolName()], run)
-	}
+	lateRuns := s.lateByPool()
 	var all []attention
 	for _, pool := range s.pools.Result().GetWorkPools() {
 		runs := lateRuns[pool.GetName()]
 		if len(runs) == 0 || pool.GetIsPaused() || pool.GetStatus() != orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY {
 			continue
 		}
-		many := show.Plural(int64(len(runs)), "run is late", "runs are late")
-		if len(s.late.Result().GetFlowRuns()) == attentionRuns {
-			many = "At least " + many
-		}
+		many := s.lateText(runs)
 		all = append(all, attention{
 			Class: "crashed", Name: show.Line(pool.GetName(), 60), Text: "has no worker",
 			Why:  many + ", the first was expected " + clockOf(r).Ago(runs[0].GetExpectedStartTime()) + ".",
 			Link: r.To("work-pools", "work-pool", pool.GetName()), Action: "Start a worker",
 		})
+	}
+	return all
+}
+
+// lateByPool returns the late runs of each work pool.
+func (s attentionSources) lateByPool() map[string][]*orchv1.FlowRun {
+	lateRuns := map[string][]*orchv1.FlowRun{}
+	for _, run := range s.late.Result().GetFlowRuns() {
+		lateRuns[run.GetWorkPoolName()] = append(lateRuns[run.GetWorkPoolName()], run)
+	}
+	return lateRuns
+}
+
+// lateText counts late runs of a work pool. Beyond attentionRuns late runs there may be more.
+func (s attentionSources) lateText(runs []*orchv1.FlowRun) string {
+	many := show.Plural(int64(len(runs)), "run is late", "runs are late")
+	if len(s.late.Result().GetFlowRuns()) == attentionRuns {
+		many = "At least " + many
+	}
+	return many
+}
+
+// poolStatusLine is a work pool of the home page: whether a worker polls it, and what waits for one.
+type poolStatusLine struct {
+	Name, Link string
+	// Class is the state whose colour and icon the line has.
+	Class  string
+	Icon   markup.Markup
+	Status string
+	Slots  string
+	Late   string
+}
+
+// maxPools is the number of work pools that the home page shows.
+const maxPools = 20
+
+// poolStatuses are the first work pools by name, those with late runs before the others.
+func (s attentionSources) poolStatuses(r *page.Request) []poolStatusLine {
+	lateRuns := s.lateByPool()
+	pools := slices.Clone(s.pools.Result().GetWorkPools())
+	slices.SortStableFunc(pools, func(a, b *orchv1.WorkPool) int {
+		return cmp.Compare(len(lateRuns[b.GetName()]), len(lateRuns[a.GetName()]))
+	})
+	var all []poolStatusLine
+	for _, pool := range pools[:min(len(pools), maxPools)] {
+		line := poolStatusLine{
+			Name: show.Line(pool.GetName(), 60), Link: r.To("work-pools", "work-pool", pool.GetName()), Class: "pending",
+			Status: poolStatus(pool), Slots: slots(pool.GetActiveSlots(), pool.ConcurrencyLimit).Text,
+		}
+		late := lateRuns[pool.GetName()]
+		if len(late) > 0 {
+			line.Late = s.lateText(late)
+		}
+		switch {
+		case pool.GetIsPaused():
+			line.Class = "paused"
+		case pool.GetStatus() == orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY:
+			line.Class = "completed"
+		case len(late) > 0:
+			line.Class = "crashed"
+		}
+		line.Icon = show.Icon(line.Class)
+		all = append(all, line)
 	}
 	return all
 }
@@ -133,10 +192,10 @@ func (s attentionSources) unhealthyWebhooks(r *page.Request) []attention {
 		h := w.GetHealth()
 		line := attention{
 			Class: "failed", Name: show.Line(w.GetName(), 60), Text: "fails", Link: r.To("webhooks", "webhook", w.GetId()), Action: "Mend",
-			Why: webhookFailures(h),
+			ActionLink: r.To("webhooks", "webhook", w.GetId(), "bench"), Why: webhookFailures(h),
 		}
 		if h.GetStatus() == orchv1.WebhookHealthStatus_WEBHOOK_HEALTH_STATUS_SILENT {
-			line.Class, line.Text, line.Action = "late", "is silent", "See"
+			line.Class, line.Text, line.Action, line.ActionLink = "late", "is silent", "See", ""
 			line.Why = "Its requests stopped " + clockOf(r).Ago(h.GetSince()) + "."
 		}
 		all = append(all, line)

@@ -30,6 +30,9 @@ func automationEditPage() page.Page {
 			if err := e.fill(definition); err != nil {
 				return page.View{}, err
 			}
+			if r.HTTP.URL.Query().Has(tryName) {
+				e.try(jsontree.Text(definition))
+			}
 			return e.view(), nil
 		},
 		Actions: []page.Action{{

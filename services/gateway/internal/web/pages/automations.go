@@ -115,7 +115,11 @@ func showAutomation(r *page.Request) (page.View, error) {
 		}
 	}
 	if r.May(orchv1.AutomationService_UpdateAutomation_FullMethodName) {
-		v.Links = append(v.Links, tab{Title: "Edit", Path: r.To("automations", "automation", a.GetId(), "edit")})
+		edit := r.To("automations", "automation", a.GetId(), "edit")
+		v.Links = append(v.Links, tab{Title: "Edit", Path: edit})
+		if r.May(orchv1.AutomationService_EvaluateAutomation_FullMethodName) {
+			v.Links = append(v.Links, tab{Title: "Try with past events", Path: edit + "?" + tryName + "=yes#trial"})
+		}
 	}
 	if r.May(orchv1.AutomationService_DeleteAutomation_FullMethodName) {
 		v.Buttons = append(v.Buttons, button{Action: "delete-automation", Title: "Delete", Class: "danger"})

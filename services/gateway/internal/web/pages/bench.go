@@ -19,6 +19,8 @@ import (
 // benchView is the data of the bench: a filter and a template beside the last real deliveries and the samples.
 type benchView struct {
 	Name, Back, Path string
+	// Replay leads to the replay of the failed deliveries, empty without the permission for it.
+	Replay           string
 	Template, Filter string
 	Saved            bool // Whether filter and template are the stored ones.
 	Strict           bool // Whether a missing value is an error.
@@ -178,6 +180,9 @@ func showBench(r *page.Request, tried *draft, check bool) (page.View, error) {
 	v := benchView{
 		Name: show.Line(w.GetName(), 80), Back: r.To("webhooks", "webhook", id), Path: r.Path(),
 		Template: tried.template, Filter: tried.filter, LeftOut: leftOut, Saved: *tried == stored,
+	}
+	if r.May(replayCalls...) {
+		v.Replay = r.To("webhooks", "webhook", id, "replay") + "?from=" + deliveriesFrom + "&replayed=no&status=failed"
 	}
 	v.Strict = w.GetUndefined() == orchv1.WebhookUndefined_WEBHOOK_UNDEFINED_STRICT
 	v.Rows, v.Numbers = editorLines(v.Template)

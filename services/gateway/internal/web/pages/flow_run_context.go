@@ -36,8 +36,8 @@ func flowRunContext(r *page.Request, h flowRunHead, v *flowRunView) {
 		object, query = apicall.JSON{"deployments": apicall.JSON{"id": any_([]string{id})}}, url.Values{"deployment": {id}}
 		title = "Runs of the deployment"
 	}
-	recent, states := readRunList(runlist.Past(), object, recentRuns), flowRunStatesOf(h.run.GetId())
-	_ = r.Call(recent, states) // The parts of failed calls are absent.
+	recent, states, emitted := readRunList(runlist.Past(), object, recentRuns), flowRunStatesOf(h.run.GetId()), h.emitted(r)
+	_ = r.Call(recent, states, emitted) // The parts of failed calls are absent.
 	if runs := recent.Result().GetFlowRuns(); len(runs) > 1 {
 		query.Set("from", "-30d")
 		v.Recent = &recentView{Title: title, Strip: runStrip(r, runs, h.run.GetId()), AllRuns: r.To("runs") + "?" + query.Encode()}
@@ -49,22 +49,38 @@ func flowRunContext(r *page.Request, h flowRunHead, v *flowRunView) {
 			}
 		}
 	}
-	v.Caused = h.caused(r, states.Result().GetStates(), v)
+	v.Caused = h.caused(r, states.Result().GetStates(), emitted.Result().GetEvents(), v)
 	if r.May(orchv1.EventService_ReadEvents_FullMethodName) {
 		v.Trace = r.To("trace", "flow-run", h.run.GetId())
 	}
 }
 
-// caused returns the firings that the last states triggered, the outcomes of their actions, and the flow runs that these started.
-func (h flowRunHead) caused(r *page.Request, states []*orchv1.State, v *flowRunView) []traceStep {
+// emitted asks for the events about the run that clients sent, such as those of its code.
+func (h flowRunHead) emitted(r *page.Request) *apicall.Unary[*orchv1.EventPage] {
+	vocab := r.Server.Vocabulary
+	return apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{
+		"filter": apicall.JSON{
+			"any_resource": apicall.JSON{"id": []string{vocab.Name("flow-run", h.run.GetId())}},
+			"event":        apicall.JSON{"exclude_prefix": []string{vocab.Name(""), vocab.CloudName("")}}, "order": "ASC",
+		},
+		"limit": traceEvents,
+	}})
+}
+
+// caused returns the events of clients about the run, the firings that its last states and these events triggered, the outcomes of
+// their actions, and the flow runs that the actions started.
+func (h flowRunHead) caused(r *page.Request, states []*orchv1.State, emitted []*orchv1.ReceivedEvent, v *flowRunView) []traceStep {
 	var events []string
 	for _, state := range states[max(len(states)-causingStates, 0):] {
 		events = append(events, state.GetId()) // The event of a state has the id of the state.
 	}
+	for _, e := range emitted {
+		events = append(events, e.GetId())
+	}
 	if len(events) == 0 {
 		return nil
 	}
-	t := &trace{r: r}
+	t := &trace{r: r, emitted: emitted}
 	t.findCaused(events...)
 	triggered := r.Server.Vocabulary.Name("automation", "action", "triggered")
 	t.caused = slices.DeleteFunc(t.caused, func(e *orchv1.ReceivedEvent) bool { return e.GetEvent() == triggered })

@@ -19,6 +19,9 @@ type homeView struct {
 	Tiles []tile
 	// Figure shows how many runs there were, and how long each took.
 	Figure markup.Markup
+	// Pools are the first work pools; AllPools leads to all of them.
+	Pools    []poolStatusLine
+	AllPools string
 	// Next are the soonest upcoming runs; AllNext leads to all of them.
 	Next        []runRow
 	AllNext     string
@@ -167,6 +170,7 @@ func showHome(r *page.Request) (page.View, error) {
 		v.Tiles = append(v.Tiles, tile{"Events a minute", show.Rate(n, rateWindow), r.To("events") + "?from=-10m", "pending"})
 	}
 	v.Next, v.AllNext = runRows(r, next.Result().GetFlowRuns(), false), r.To("runs", "upcoming")
+	v.Pools, v.AllPools = sources.poolStatuses(r), r.To("work-pools")
 	v.Failures = failureRows(r, f.Window.Text, failures.Result().GetFlowRuns())
 	v.AllFailures = link("FAILED", "CRASHED")
 	return page.View{Title: "Home", Template: "home.html", Data: v}, nil

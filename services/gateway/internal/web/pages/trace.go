@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/web/apicall"
@@ -76,6 +77,7 @@ type trace struct {
 	id       string // That the address names.
 	delivery *orchv1.WebhookDelivery
 	event    *orchv1.ReceivedEvent
+	emitted  []*orchv1.ReceivedEvent // By clients, about the run whose effects are shown.
 	caused   []*orchv1.ReceivedEvent
 	runs     []*orchv1.FlowRun
 	logs     []*orchv1.Log
@@ -358,12 +360,12 @@ func (t *trace) steps() []traceStep {
 		})
 	}
 	if e := t.event; e != nil {
-		steps = append(steps, traceStep{
-			Kind: "Event", Title: show.Link(eventLink(t.r, e), e.GetEvent()), Current: e.GetId() == t.id,
-			Detail: show.Line(e.GetResource().GetLabels()[t.r.Server.Vocabulary.ResourceID()], 100), at: e.GetReceived().AsTime(),
-		})
+		steps = append(steps, t.eventStep(e, e.GetReceived()))
 	}
 	first := len(steps)
+	for _, e := range t.emitted {
+		steps = append(steps, t.eventStep(e, e.GetOccurred()))
+	}
 	for _, e := range t.caused {
 		steps = append(steps, t.automationStep(e))
 	}
@@ -385,6 +387,14 @@ func (t *trace) steps() []traceStep {
 		}
 	}
 	return steps
+}
+
+// eventStep is an event at the time of its occurrence or of its arrival.
+func (t *trace) eventStep(e *orchv1.ReceivedEvent, at *timestamppb.Timestamp) traceStep {
+	return traceStep{
+		Kind: "Event", Title: show.Link(eventLink(t.r, e), e.GetEvent()), Current: e.GetId() == t.id,
+		Detail: show.Line(e.GetResource().GetLabels()[t.r.Server.Vocabulary.ResourceID()], 100), at: at.AsTime(),
+	}
 }
 
 // automationStep is a firing of an automation, or one of its actions.
