@@ -98,7 +98,7 @@ func createLimit(r *page.Request) (page.View, error) {
 	if problems != nil {
 		return invalidForm(r, showLimits, problems, invalid)
 	}
-	created := apicall.New[*orchv1.DeploymentConcurrencyLimit](orchv1.ConcurrencyLimitV2Service_CreateConcurrencyLimitV2_FullMethodName, apicall.Input{Body: body})
+	created := apicall.New[*orchv1.ConcurrencyLimitV2](orchv1.ConcurrencyLimitV2Service_CreateConcurrencyLimitV2_FullMethodName, apicall.Input{Body: body})
 	if err := r.Call(created); err != nil {
 		return refusedForm(r, showLimits, err)
 	}
