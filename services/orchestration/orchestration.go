@@ -98,6 +98,8 @@ type Deps struct {
 	Admission *admission.Controller
 	// Registry collects the metrics; nil disables them.
 	Registry prometheus.Registerer
+	// Version is the version of the program, which the database records.
+	Version string
 	// Log defaults to slog.Default(), Clock and IDs to the machine's.
 	Log   *slog.Logger
 	Clock clock.Clock
@@ -200,7 +202,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	}
 	o.store, err = store.Open(ctx, store.Config{
 		URI: cfg.MongoDBURI, Database: cfg.MongoDBDatabase, Dialer: deps.Dialer, Client: deps.Client, Clock: deps.Clock, IDs: deps.IDs,
-		Wait: deps.WaitForStore, Trace: deps.Tracer != nil, Metrics: deps.Registry, Log: o.log,
+		Program: deps.Version,
+		Wait:    deps.WaitForStore, Trace: deps.Tracer != nil, Metrics: deps.Registry, Log: o.log,
 		Available: quiet.outage.available,
 	})
 	if err != nil {

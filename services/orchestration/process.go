@@ -39,7 +39,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		closing = func(context.Context) error { return conn.Close() }
 		registry.MustRegister(broker.NewMetrics(conn))
 		o, err := New(starting, cfg, Deps{
-			Broker: conn, Log: log, Registry: registry, WaitForStore: true,
+			Broker: conn, Version: version, Log: log, Registry: registry, WaitForStore: true,
 			Tracer: traces.Tracer("orchestration"),
 		})
 		if err != nil {

@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,9 @@ import (
 // ErrUpgrade reports a database that this version cannot use.
 var ErrUpgrade = errors.New("this version cannot use the database")
 
-// CheckUpgrade prints what a start of this version would change in the database. It writes nothing. ErrUpgrade means that the
-// start would be refused. A nil dialer means TCP.
-func CheckUpgrade(ctx context.Context, cfg Config, dialer options.ContextDialer, out io.Writer) (err error) {
+// CheckUpgrade prints the version, the version that used the database last, and what a start of this version would change in it. It
+// writes nothing. ErrUpgrade means that the start would be refused. A nil dialer means TCP.
+func CheckUpgrade(ctx context.Context, version string, cfg Config, dialer options.ContextDialer, out io.Writer) (err error) {
 	s, err := store.Open(ctx, store.Config{
 		URI: cfg.MongoDBURI, Database: cfg.MongoDBDatabase, Dialer: dialer, Clock: clock.System{}, IDs: id.System(),
 	})
@@ -31,6 +32,10 @@ func CheckUpgrade(ctx context.Context, cfg Config, dialer options.ContextDialer,
 	plan, err := s.PlanUpgrade(ctx)
 	if err != nil {
 		return err
+	}
+	fmt.Fprintf(out, "this version: %s\n", version)
+	if plan.Found > 0 {
+		fmt.Fprintf(out, "last version: %s\n", cmp.Or(plan.Program, "not recorded"))
 	}
 	switch {
 	case plan.Found == 0:
@@ -51,7 +56,9 @@ func CheckUpgrade(ctx context.Context, cfg Config, dialer options.ContextDialer,
 	return nil
 }
 
-// UpgradeCheck is CheckUpgrade as a task of the program.
-func UpgradeCheck(ctx context.Context, cfg Config, out io.Writer, _ *slog.Logger) error {
-	return CheckUpgrade(ctx, cfg, nil, out)
+// UpgradeCheck is CheckUpgrade as a task of the program of a version.
+func UpgradeCheck(version string) func(context.Context, Config, io.Writer, *slog.Logger) error {
+	return func(ctx context.Context, cfg Config, out io.Writer, _ *slog.Logger) error {
+		return CheckUpgrade(ctx, version, cfg, nil, out)
+	}
 }

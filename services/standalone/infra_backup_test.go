@@ -79,7 +79,7 @@ func TestTheDirectoryOfInfraIsChecked(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, report.OK(), "%+v", report)
 	var plan strings.Builder
-	require.NoError(t, standalone.CheckUpgrade(t.Context(), dir, &plan, quiet))
+	require.NoError(t, standalone.CheckUpgrade(t.Context(), "test", dir, &plan, quiet))
 	require.Contains(t, plan.String(), "nothing to migrate")
 	key, err := standalone.OwnerKey(t.Context(), dir, quiet)
 	require.NoError(t, err)

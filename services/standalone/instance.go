@@ -96,7 +96,7 @@ func newInstance(ctx context.Context, cfg Config, version string, listener *gate
 	registry.MustRegister(embeddedmongo.NewMetrics(parts.store))
 	bounds := admission.New(cfg.Gateway.BodyMemory + cfg.Hooks.Memory())
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
-		Broker: conn, Dialer: parts.store.ContextDialer(), Admission: bounds, Log: log,
+		Broker: conn, Dialer: parts.store.ContextDialer(), Admission: bounds, Version: version, Log: log,
 		Registry: registry, Tracer: traces.Tracer("orchestration"),
 	})
 	if err != nil {

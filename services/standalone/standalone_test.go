@@ -169,7 +169,7 @@ func TestBackupsAreNotOpened(t *testing.T) {
 			_, err := standalone.NewInfra(standalone.InfraConfig{DataDir: backup, MongoListen: "127.0.0.1:0", NATSListen: "127.0.0.1:0"}, quiet)
 			return err
 		},
-		"upgrade --check": func() error { return standalone.CheckUpgrade(t.Context(), backup, io.Discard, quiet) },
+		"upgrade --check": func() error { return standalone.CheckUpgrade(t.Context(), "test", backup, io.Discard, quiet) },
 		"export":          func() error { return standalone.Export(t.Context(), backup, mongo(t), "orch", nil, quiet) },
 		"backup": func() error {
 			return standalone.Backup(t.Context(), backup, filepath.Join(t.TempDir(), "c"), standalone.BackupOptions{}, quiet)
@@ -186,7 +186,9 @@ func TestBackupsAreNotOpened(t *testing.T) {
 	restored := filepath.Join(t.TempDir(), "r")
 	require.NoError(t, standalone.Restore(t.Context(), backup, restored))
 	require.Equal(t, int64(5), start(t, restored).events())
-	require.NoError(t, standalone.CheckUpgrade(t.Context(), restoredCopy(t, backup), io.Discard, quiet))
+	var plan strings.Builder
+	require.NoError(t, standalone.CheckUpgrade(t.Context(), "next", restoredCopy(t, backup), &plan, quiet))
+	require.Equal(t, "this version: next\nlast version: test\nformat 2: nothing to migrate\n", plan.String())
 }
 
 // restoredCopy returns a data directory from a backup that no server has used.

@@ -10,9 +10,9 @@ import (
 	"github.com/orch-project/orch/services/orchestration"
 )
 
-// CheckUpgrade prints what a start of this version would change in the store of a data directory that no server uses. It
-// changes no document.
-func CheckUpgrade(ctx context.Context, path string, out io.Writer, log *slog.Logger) (err error) {
+// CheckUpgrade prints the version, the version that used a data directory last, and what a start of this version would change in its store.
+// No server uses the directory. The check changes no document.
+func CheckUpgrade(ctx context.Context, version, path string, out io.Writer, log *slog.Logger) (err error) {
 	dir, err := existing(ctx, path, log)
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func CheckUpgrade(ctx context.Context, path string, out io.Writer, log *slog.Log
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	return orchestration.CheckUpgrade(ctx, orchestration.Config{
+	return orchestration.CheckUpgrade(ctx, version, orchestration.Config{
 		MongoDBURI: server.URI(), MongoDBDatabase: databaseName, Vocabulary: dir.Vocabulary,
 	}, server.ContextDialer(), out)
 }

@@ -25,7 +25,7 @@ func main() {
 		}, {
 			Name: "reencrypt-status", Usage: "print how many stored secrets are encrypted with the first of the keys, change nothing and exit", Do: orchestration.ReencryptionStatus,
 		}, {
-			Name: "upgrade-check", Usage: "print what the start would change in the database, change nothing and exit", Do: orchestration.UpgradeCheck,
+			Name: "upgrade-check", Usage: "print what the start would change in the database, change nothing and exit", Do: orchestration.UpgradeCheck(version),
 		}, {
 			Name: "check-totals", Usage: "count the stored hours again, print those that differ, change nothing and exit", Do: orchestration.TotalsCheckTask,
 		}, {

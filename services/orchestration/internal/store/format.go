@@ -27,13 +27,15 @@ type format struct {
 	ID         string `bson:"_id"`
 	Version    int64  `bson:"version"`
 	Vocabulary string `bson:"vocabulary"`
+	// Program is the version of the program that claimed the database last; empty if no version recorded it.
+	Program string `bson:"program,omitempty"`
 	// Changed is when a migration changed the version last, in microseconds of the primary; 0 if none has.
 	Changed int64 `bson:"changed,omitempty"`
 	// Names says that the dictionary has the names of all documents.
 	Names bool `bson:"names,omitempty"`
 }
 
-// Claim writes the format and the vocabulary into a new database, migrates one of an earlier format, and refuses a
+// Claim writes the format and the vocabulary into a new database, records the version of the program, migrates one of an earlier format, and refuses a
 // database of a later format or another vocabulary: stored names are in the vocabulary that wrote them. A database that
 // was claimed with the vocabulary Undecided contains no names yet, so the next claim decides.
 func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
@@ -43,6 +45,12 @@ func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
 	found, err := s.format(ctx)
 	if err != nil {
 		return fmt.Errorf("read database format: %w", outage(err))
+	}
+	if s.program != "" && s.program != found.Program {
+		_, err := s.db.Collection(metaName).UpdateOne(ctx, bson.D{{Key: "_id", Value: "format"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "program", Value: s.program}}}})
+		if err != nil {
+			return fmt.Errorf("record the version of the program: %w", outage(err))
+		}
 	}
 	if err := s.names.Ensure(ctx); err != nil {
 		return outage(err)

@@ -108,6 +108,8 @@ func pendingMigrations(found, supported int64, steps []Migration) (pending []Mig
 type UpgradePlan struct {
 	// Found is the format of the database, 0 for a new one; Supported is that of this program.
 	Found, Supported int64
+	// Program is the version of the program that claimed the database last, empty if it is unknown.
+	Program string
 	// Vocabulary is that of the database, empty for a new one.
 	Vocabulary string
 	// Migrations are the names of the pending migrations.
@@ -123,7 +125,7 @@ func (s *Store) PlanUpgrade(ctx context.Context) (UpgradePlan, error) {
 	if err != nil {
 		return UpgradePlan{}, fmt.Errorf("read database format: %w", outage(err))
 	}
-	plan := UpgradePlan{Found: found.Version, Supported: FormatVersion, Vocabulary: found.Vocabulary}
+	plan := UpgradePlan{Found: found.Version, Supported: FormatVersion, Program: found.Program, Vocabulary: found.Vocabulary}
 	for _, step := range pendingMigrations(found.Version, FormatVersion, migrations) {
 		plan.Migrations = append(plan.Migrations, step.Name)
 	}

@@ -38,6 +38,8 @@ type Config struct {
 	// Clock and IDs are those of the process.
 	Clock clock.Clock
 	IDs   *id.Source
+	// Program is the version of the program, which Claim records; empty records none.
+	Program string
 	// HourClock is the clock of hour totals, for tests; nil means that of the primary.
 	HourClock hourtotals.Clock
 	// Client adds options of the client, for tests that monitor commands.
@@ -64,9 +66,11 @@ type Store struct {
 	clock  clock.Clock
 	ids    *id.Source
 	relay  Relay
-	counts *counts
-	totals *hourtotals.Totals
-	names  *names.Dictionary
+	// program is the version of the program.
+	program string
+	counts  *counts
+	totals  *hourtotals.Totals
+	names   *names.Dictionary
 	// hourClock is the clock of the primary.
 	hourClock hourtotals.Clock
 	reads     *admission.Semaphore
@@ -124,6 +128,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		db:      client.Database(cfg.Database),
 		clock:   cfg.Clock,
 		ids:     cfg.IDs,
+		program: cfg.Program,
 		metrics: measured, incomplete: building, passes: isolation.New(cmp.Or(cfg.Log, slog.Default()), cfg.Metrics),
 		direct: newDirect(cfg, measured),
 		relay:  noRelay{}, toOneMember: opts.Direct != nil && *opts.Direct,

@@ -24,7 +24,7 @@ func New(version string) *cobra.Command {
 	addGroup(root, "access", "Access:", loginCommand(version), logoutCommand(), whoamiCommand(version), profileCommand(), workspaceCommand(version),
 		userCommand(version), roleCommand(version), teamCommand(version), serviceAccountCommand(version), apiKeyCommand(version), quotaCommand(version))
 	addGroup(root, "server", "The server:", serverCommand(version), statusCommand(version), infraCommand(), maintenanceCommand(version), deadLettersCommand(version), retentionCommand(version),
-		backupCommand(), restoreCommand(), doctorCommand(), upgradeCommand(), vocabularyCommand(), adminCommand(), exportCommand(), importCommand())
+		backupCommand(), restoreCommand(), doctorCommand(), upgradeCommand(version), vocabularyCommand(), adminCommand(), exportCommand(), importCommand())
 	addGroup(root, "more", "More:", openapiCommand(), manCommand(version), versionCommand(version))
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")

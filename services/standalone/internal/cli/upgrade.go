@@ -14,12 +14,12 @@ import (
 // errOnlyCheck reports an upgrade without --check: the server itself upgrades.
 var errOnlyCheck = errors.New("orch server upgrades the data directory at its start; --check shows what it would change")
 
-func upgradeCommand() *cobra.Command {
+func upgradeCommand(version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade --check",
 		Short: "Show what this version would change in a data directory while no server uses it",
-		Long: `Show what this version of the server would change in a data directory at its start: the format of the store and the migrations that
-lead to it. The command changes nothing, and exits with status 1 when this version cannot use the directory.`,
+		Long: `Show this version, the version that used a data directory last, and what this version would change in it at its start: the format of the
+store and the migrations that lead to it. The command changes nothing, and exits with status 1 when this version cannot use the directory.`,
 		Args: cobra.NoArgs,
 	}
 	dataDir := dataDirFlag(cmd)
@@ -36,7 +36,7 @@ lead to it. The command changes nothing, and exits with status 1 when this versi
 		if err != nil {
 			return err
 		}
-		return standalone.CheckUpgrade(cmd.Context(), path, cmd.OutOrStdout(), telemetry.NewLogger(cmd.ErrOrStderr(), "orch", logging))
+		return standalone.CheckUpgrade(cmd.Context(), version, path, cmd.OutOrStdout(), telemetry.NewLogger(cmd.ErrOrStderr(), "orch", logging))
 	}
 	return cmd
 }
