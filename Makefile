@@ -326,7 +326,7 @@ e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Pr
 	ORCH_TEST_PREFECT=$(VENV)/prefect/bin/prefect go test -count=1 -timeout=10m -v -tags=e2e,python -run='^TestStockCommandLine$$' $(TESTFLAGS) ./test/e2e/...
 
 .PHONY: e2e-import
-e2e-import: $(VENV)/prefect-3.9 ## import databases of the Python server with 50,000 runs, on SQLite and PostgreSQL, into a directory and mongod, and compare; IMPORTFLAGS="-import.runs=1000"
+e2e-import: $(VENV)/prefect-3.9 ## import databases of the Python server with 50,000 runs, on SQLite and PostgreSQL, into a directory (within a minute) and mongod, and compare; IMPORTFLAGS="-import.runs=1000 -import.within=2m"
 	ORCH_TEST_PREFECT=$(VENV)/prefect-3.9 go test -count=1 -timeout=60m -v -tags=e2e,python -run='^TestImportPrefect$$' $(TESTFLAGS) ./test/e2e $(IMPORTFLAGS)
 
 .PHONY: e2e-terraform

@@ -95,7 +95,7 @@ func (how PrefectImport) run(ctx context.Context, into func(do func(*orchestrati
 
 // The bounds of one write.
 const (
-	importBatch      = 500
+	importBatch      = 2000
 	importBatchBytes = 4 << 20
 )
 

@@ -27,11 +27,14 @@ import (
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-var importRuns = flag.Int("import.runs", 50_000, "flow runs of the Prefect databases that TestImportPrefect imports")
+var (
+	importRuns   = flag.Int("import.runs", 50_000, "flow runs of the Prefect databases that TestImportPrefect imports")
+	importWithin = flag.Duration("import.within", time.Minute, "the bound of one import into a directory, on two cores that are otherwise idle")
+)
 
 // TestImportPrefect imports databases that the Python server made, on SQLite and on PostgreSQL, into a data directory and into a MongoDB
 // server. It kills an import in the middle and continues it, and compares the responses of both servers field by field on a sample. It
-// prints how long an import takes.
+// prints how long an import takes, and fails if an import into a directory takes longer than its bound.
 func TestImportPrefect(t *testing.T) {
 	environment := os.Getenv("ORCH_TEST_PREFECT")
 	if environment == "" {
@@ -84,8 +87,12 @@ func (i *prefectImport) verify() {
 		}
 		began := time.Now()
 		report, cpu := i.orch(target)
+		took := time.Since(began)
 		i.t.Logf("%s: %d flow runs: %s, %s of processor time\n%s",
-			target.name, *importRuns, time.Since(began).Round(100*time.Millisecond), cpu.Round(100*time.Millisecond), report)
+			target.name, *importRuns, took.Round(100*time.Millisecond), cpu.Round(100*time.Millisecond), report)
+		if target.name == "whole" && took > *importWithin {
+			i.t.Errorf("an import of %d flow runs took %s, and its bound is %s", *importRuns, took.Round(100*time.Millisecond), *importWithin)
+		}
 		require.NotContains(i.t, report, "refused:")
 	}
 

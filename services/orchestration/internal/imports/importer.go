@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -135,88 +134,74 @@ type kindOf[R Resource, M Resource] struct {
 func (k kindOf[R, M]) name() query.Collection { return k.collection.Name() }
 
 func (k kindOf[R, M]) write(ctx context.Context, i *Importer, all []Resource) (result Result, err error) {
+	refuse := func(id string, reason error) {
+		result.Refused = append(result.Refused, Refusal{id, reason})
+		i.refused[id] = true
+	}
+	docs := make([]store.ClientDocument, 0, len(all))
+	ids := make([]string, 0, len(all))
+	for _, r := range all {
+		doc, err := k.document(ctx, i, r)
+		switch {
+		case errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
+			return result, errors.Join(err, ctx.Err())
+		case err != nil:
+			refuse(r.GetId(), reason(err))
+		default:
+			docs, ids = append(docs, doc), append(ids, r.GetId())
+		}
+	}
+	var taken []int
+	var refused []store.Refusal
 	for attempt := range attempts {
-		if result, err = k.attempt(ctx, i, all); !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil || attempt == attempts-1 {
+		result.Existing, taken, refused, err = store.InsertMissing(ctx, k.collection, docs)
+		if !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil || attempt == attempts-1 {
 			break
 		}
 	}
-	for _, r := range result.Refused {
-		i.refused[r.ID] = true
-	}
-	return result, err
-}
-
-func (k kindOf[R, M]) attempt(ctx context.Context, i *Importer, all []Resource) (Result, error) {
-	var result Result
-	refuse := func(id string, reason error) { result.Refused = append(result.Refused, Refusal{id, reason}) }
-	ids := make([]uuid.UUID, 0, len(all))
-	for _, r := range all {
-		if resource, ok := r.(R); ok && k.identify != nil {
-			k.identify(resource)
-		}
-		if id, err := uuid.Parse(r.GetId()); err == nil {
-			ids = append(ids, id)
-		}
-	}
-	existing, err := store.Existing(ctx, k.collection, i.Workspace, ids)
-	if err != nil {
-		return result, err
-	}
-	var docs []bson.Raw
-	var fresh []string
-	for _, r := range all {
-		id, err := uuid.Parse(r.GetId())
-		switch {
-		case err != nil:
-			refuse(r.GetId(), err)
-			continue
-		case existing[id]:
-			result.Existing++
-			continue
-		}
-		doc, err := k.document(ctx, i, r)
-		if err != nil {
-			refuse(r.GetId(), err)
-			continue
-		}
-		docs, fresh = append(docs, doc), append(fresh, r.GetId())
-	}
-	taken, refused, err := store.InsertEach(ctx, k.collection, docs)
 	if err != nil {
 		return result, err
 	}
 	for _, at := range taken {
-		refuse(fresh[at], ErrTaken)
+		refuse(ids[at], ErrTaken)
 	}
 	for _, r := range refused {
-		refuse(fresh[r.Position], r.Err)
+		refuse(ids[r.Position], r.Err)
 	}
-	result.Stored = len(docs) - len(taken) - len(refused)
+	result.Stored = len(docs) - result.Existing - len(taken) - len(refused)
 	return result, nil
 }
 
 // document returns the stored document of a resource.
-func (k kindOf[R, M]) document(ctx context.Context, i *Importer, r Resource) (bson.Raw, error) {
+func (k kindOf[R, M]) document(ctx context.Context, i *Importer, r Resource) (doc store.ClientDocument, err error) {
 	resource, ok := r.(R)
 	if !ok {
-		return nil, ErrUnsupported
+		return doc, ErrUnsupported
+	}
+	if k.identify != nil {
+		k.identify(resource)
+	}
+	doc.Workspace = i.Workspace
+	if doc.ID, err = uuid.Parse(r.GetId()); err != nil {
+		return doc, err
 	}
 	if k.owners != nil {
 		for _, owner := range k.owners(resource) {
 			if i.refused[owner] {
-				return nil, fmt.Errorf("%w: %s", ErrOwner, owner)
+				return doc, fmt.Errorf("%w: %s", ErrOwner, owner)
 			}
 		}
 	}
 	stored, err := k.stored(ctx, resource)
 	if err != nil {
-		return nil, reason(err)
+		return doc, err
 	}
 	var expire time.Time
 	if k.expires != nil {
 		expire = k.expires(stored)
 	}
-	return store.NewDocument(i.Workspace, stored, expire)
+	doc.Doc, err = store.NewDocument(i.Workspace, stored, expire)
+	return doc, err
 }
 
 func (k kindOf[R, M]) read(ctx context.Context, i *Importer, id string) (proto.Message, error) {

@@ -37,7 +37,7 @@ type target struct {
 
 func newTarget(t testing.TB) *target {
 	t.Helper()
-	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true})
+	database := mongotest.Open(t, embeddedmongo.Options{NoSync: true, TestCommands: true})
 	s := storetest.Connect(t, database, clock.NewManual(now))
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 	keys, err := secrets.Parse(secrets.NewKey())
@@ -182,7 +182,7 @@ func TestWriteSetsTheTimeOfRemoval(t *testing.T) {
 	require.Equal(t, "ab", stored.(*orchv1.Log).GetName(), "NUL bytes leave")
 }
 
-// Secrets of a block document are encrypted; its schema must be there.
+// Secrets of a block document are encrypted, once if its insertion is repeated; its schema must be there.
 func TestWriteSealsBlockDocuments(t *testing.T) {
 	t.Parallel()
 	w := newTarget(t)
@@ -201,6 +201,10 @@ func TestWriteSealsBlockDocuments(t *testing.T) {
 	require.Equal(t, 1, w.write(kind).Stored)
 	require.Equal(t, 1, w.write(schema).Stored)
 	orphan, whole := document(uuid.NewString()), document(schema.GetId())
+	const notWritablePrimary = 10107
+	w.database.FailCommands(t, bson.D{{Key: "times", Value: 1}}, bson.D{
+		{Key: "failCommands", Value: bson.A{"insert"}}, {Key: "errorCode", Value: notWritablePrimary},
+	})
 	result := w.write(orphan, whole)
 	require.Equal(t, 1, result.Stored)
 	require.Equal(t, orphan.GetId(), result.Refused[0].ID)

@@ -19,43 +19,57 @@ type ClientDocument struct {
 	Doc           bson.Raw
 }
 
-// InsertClientIDs inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged. It returns
-// the documents that the database refuses, and stores the others.
-func InsertClientIDs[M proto.Message](ctx context.Context, c *Collection[M], all []ClientDocument) ([]Refusal, error) {
+// InsertMissing inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged and counts them. It
+// returns the positions of documents whose unique keys others have, and the documents that the database refuses; it stores the others.
+func InsertMissing[M proto.Message](ctx context.Context, c *Collection[M], all []ClientDocument) (existing int, taken []int, refused []Refusal, err error) {
 	docs, positions, err := c.withoutShared(ctx, all)
 	if err != nil || len(docs) == 0 {
-		return nil, err
+		return len(all) - len(docs), nil, nil, err
 	}
 	raws := make([]bson.Raw, 0, len(docs))
 	for i := range docs {
 		raws = append(raws, docs[i].Doc)
 	}
-	taken, refused, err := c.insertMany(ctx, raws)
+	met, refused, err := c.insertMany(ctx, raws)
 	if err != nil {
-		return nil, err
+		return 0, nil, nil, err
 	}
 	for i := range refused {
 		refused[i].Position = positions[refused[i].Position]
 	}
-	if len(taken) == 0 {
-		return refused, nil
+	existing = len(all) - len(docs)
+	if len(met) == 0 {
+		return existing, nil, refused, nil
 	}
-	own, err := c.owned(ctx, docs, taken)
+	own, err := c.owned(ctx, docs, met)
 	if err != nil {
-		return nil, err
+		return 0, nil, nil, err
 	}
-	raws = raws[:0]
+	for _, i := range met {
+		if own[docs[i].ID] == docs[i].Workspace {
+			existing++
+		} else {
+			taken = append(taken, positions[i])
+		}
+	}
+	return existing, taken, refused, nil
+}
+
+// InsertClientIDs is InsertMissing for a collection of ClientIDs: a document whose id another workspace has gets a collision key.
+func InsertClientIDs[M proto.Message](ctx context.Context, c *Collection[M], all []ClientDocument) ([]Refusal, error) {
+	_, taken, refused, err := InsertMissing(ctx, c, all)
+	if err != nil || len(taken) == 0 {
+		return refused, err
+	}
+	var raws []bson.Raw
 	var shared []int
 	for _, i := range taken {
-		if own[docs[i].ID] == docs[i].Workspace {
-			continue
-		}
-		doc, err := docs[i].withCollisionKey()
+		doc, err := all[i].withCollisionKey()
 		if err != nil {
-			refused = append(refused, Refusal{Position: positions[i], Err: Permanent(err)})
+			refused = append(refused, Refusal{Position: i, Err: Permanent(err)})
 			continue
 		}
-		raws, shared = append(raws, doc), append(shared, positions[i])
+		raws, shared = append(raws, doc), append(shared, i)
 	}
 	if len(raws) == 0 {
 		return refused, nil
@@ -68,11 +82,14 @@ func InsertClientIDs[M proto.Message](ctx context.Context, c *Collection[M], all
 }
 
 // withoutShared removes the documents that already exist under shared keys: their ids may be free by now. Usually the
-// whole collection has none. It also returns the positions of the others.
+// whole collection has none, and only a collection of ClientIDs can have some. It also returns the positions of the others.
 func (c *Collection[M]) withoutShared(ctx context.Context, docs []ClientDocument) ([]ClientDocument, []int, error) {
 	all := make([]int, len(docs))
 	for i := range all {
 		all[i] = i
+	}
+	if !c.shared {
+		return docs, all, nil
 	}
 	some, err := c.keys(ctx, query.BelowIDs(), nil, 1)
 	if err != nil || len(some) == 0 {

@@ -97,7 +97,7 @@ func (k Kind) condition() string {
 	return " WHERE " + k.where
 }
 
-// Each calls visit with every row of a kind.
+// Each calls visit with every row of a kind, by ascending ids.
 func (s *Source) Each(ctx context.Context, k Kind, visit func(Row) error) error {
 	if s.columns[k.table] == nil {
 		return nil
@@ -190,7 +190,8 @@ func (s *Source) plan(k Kind) *plan {
 			selected = append(selected, s.dialect.text(c.String(), textValue))
 		}
 	}
-	p.query = "SELECT " + strings.Join(selected, ", ") + from.String() + k.condition()
+	// A store inserts ascending ids at less expense.
+	p.query = "SELECT " + strings.Join(selected, ", ") + from.String() + k.condition() + " ORDER BY " + column{"t", "id"}.String()
 	return p
 }
 
