@@ -174,23 +174,11 @@ func (c *Call) Arg(i int, name string) Value {
 	return nil
 }
 
-// Keywords returns the keyword arguments in order.
-func (c *Call) Keywords() []Pair {
-	out := make([]Pair, len(c.kw))
-	for i, k := range c.kw {
-		out[i] = Pair{strValue(k.name), k.val}
-	}
-	return out
-}
-
 // Charge charges n bytes that the filter is about to allocate.
 func (c *Call) Charge(n int) error { return c.rt.charge(n) }
 
 // Work charges n steps that the filter is about to execute.
 func (c *Call) Work(n int) error { return c.rt.work(n) }
-
-// String is Python's str(v).
-func (c *Call) String(v Value) (string, error) { return c.rt.str(v) }
 
 // Errorf returns the error of a filter, with KindRuntime and the type "FilterError".
 func (c *Call) Errorf(format string, args ...any) error {

@@ -251,9 +251,6 @@ func IsDict(v Value) bool { _, ok := v.(*dictValue); return ok }
 // IsNone reports whether v is None.
 func IsNone(v Value) bool { _, ok := v.(noneValue); return ok }
 
-// IsUndefined reports whether v is a missing value.
-func IsUndefined(v Value) bool { _, ok := v.(*undefinedValue); return ok }
-
 // viewKind is the kind of a dict's view.
 type viewKind uint8
 

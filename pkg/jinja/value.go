@@ -91,14 +91,8 @@ func Float(f float64) Value { return floatValue(f) }
 // Str returns a str.
 func Str(s string) Value { return strValue(s) }
 
-// Safe returns a str that is marked as safe HTML (Markup).
-func Safe(s string) Value { return markupValue(s) }
-
 // List returns a list that owns items.
 func List(items ...Value) Value { return &listValue{items} }
-
-// Tuple returns a tuple that owns items.
-func Tuple(items ...Value) Value { return newTuple(items) }
 
 func newTuple(items []Value) Value {
 	if len(items) == 0 {

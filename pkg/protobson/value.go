@@ -23,19 +23,6 @@ func Value(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue
 	return bson.RawValue{Type: bson.Type(f.typeOf(v)), Value: data}, nil
 }
 
-// Item returns the stored form of one item of a list, or of the value of a field that is not a list.
-func Item(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue, error) {
-	f := fieldOf(fd)
-	if f == nil || fd.IsMap() {
-		return bson.RawValue{}, fmt.Errorf("protobson: %s has no stored items", fd.FullName())
-	}
-	data, err := f.item.append(nil, v, 1)
-	if err != nil {
-		return bson.RawValue{}, at(f.key, err)
-	}
-	return bson.RawValue{Type: bson.Type(f.item.typeOf(v)), Value: data}, nil
-}
-
 // Key returns the name of a stored field inside its message. It returns false for a computed field, which is not stored.
 func Key(fd protoreflect.FieldDescriptor) (string, bool) {
 	f := fieldOf(fd)

@@ -43,12 +43,8 @@ func TestValue(t *testing.T) {
 	require.NoError(t, v.Unmarshal(&items))
 	require.Equal(t, []bson.Binary{uuid(someID)}, items)
 
-	ids := m.Any_.ProtoReflect().Descriptor().Fields().ByName("values")
-	item, err := Item(ids, protoreflect.ValueOfString(someID))
-	require.NoError(t, err)
-	_, data := item.Binary()
-	require.Equal(t, uuid(someID).Data, data)
-	_, err = Item(ids, protoreflect.ValueOfString("$ne"))
+	invalid := &orchv1.UuidFilter{Any_: &orchv1.UuidList{Values: []string{"$ne"}}}
+	_, err = Value(fd, invalid.ProtoReflect().Get(fd))
 	require.ErrorIs(t, err, ErrValue)
 
 	url := (&orchv1.Webhook{}).ProtoReflect().Descriptor().Fields().ByName("url")
