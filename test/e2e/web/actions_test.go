@@ -21,12 +21,14 @@ type person struct {
 	browser context.Context
 	seen    *observer
 	root    string
+	// actions counts the clicks, and the fields that the person fills; Enter belongs to its field.
+	actions int
 }
 
 func newPerson(t *testing.T, root string) *person {
 	t.Helper()
 	browser, seen := open(t, root, 6*time.Minute)
-	return &person{t, browser, seen, root}
+	return &person{t: t, browser: browser, seen: seen, root: root}
 }
 
 func (p *person) do(what string, actions ...chromedp.Action[chromedp.Void]) {
@@ -59,12 +61,20 @@ func control(title string) string {
 // presses clicks the button or link with a text, which leads to another page.
 func (p *person) presses(title string) {
 	p.t.Helper()
-	p.leaves("press "+title, chromedp.Click(control(title)))
+	p.follows(control(title))
+}
+
+// follows clicks the link or button that an XPath selects, which leads to another page.
+func (p *person) follows(path string) {
+	p.t.Helper()
+	p.actions++
+	p.leaves("press "+path, chromedp.Click(path))
 }
 
 // unfolds clicks the summary with a text.
 func (p *person) unfolds(title string) {
 	p.t.Helper()
+	p.actions++
 	p.do("unfold "+title, chromedp.Click(control(title)))
 }
 
@@ -91,14 +101,16 @@ func (p *person) leaves(what string, act chromedp.Action[chromedp.Void]) {
 // types replaces the value of a field.
 func (p *person) types(name, value string) {
 	p.t.Helper()
+	p.actions++
 	p.do("type into "+name, chromedp.SetValue(`(//main//*[@name="`+name+`"][not(@type="hidden")])[1]`, value))
 }
 
 // chooses selects the option of a field that begins with a text.
 func (p *person) chooses(name, text string) {
 	p.t.Helper()
+	p.actions++
 	chosen, err := chromedp.Run(p.browser, chromedp.Evaluate[bool](`(() => {
-		const option = [...document.querySelector("main select[name=`+name+`]").options].find((o) => o.text.startsWith("`+text+`"));
+		const option = [...document.querySelector("main select[name='`+name+`']").options].find((o) => o.text.startsWith("`+text+`"));
 		if (option) option.selected = true;
 		return !!option;
 	})()`))
@@ -109,6 +121,7 @@ func (p *person) chooses(name, text string) {
 // ticks changes the checkbox that an XPath selects.
 func (p *person) ticks(path string) {
 	p.t.Helper()
+	p.actions++
 	p.do("tick "+path, chromedp.Click(path))
 }
 
