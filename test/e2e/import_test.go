@@ -235,8 +235,8 @@ func (i *prefectImport) questions() []question {
 		{path: "/block_types/filter", except: []string{"updated"}},
 		{path: "/block_schemas/filter", except: []string{"updated"}, more: true},
 		{path: "/block_documents/filter", body: `{"include_secrets": true}`, except: []string{"updated"}},
-		// Triggers have new ids.
-		{path: "/automations/filter", except: []string{"id"}},
+		// Triggers have new ids, and the action run-deployment has further members.
+		{path: "/automations/filter", except: []string{"id", "debounce", "batch", "singleton"}},
 		{path: "/artifacts/latest/filter"},
 		{path: "/flow_runs/filter", body: `{"sort": "NAME_ASC", "flow_runs": {"name": {"any_": ` + string(list) + `}}}`},
 	}
