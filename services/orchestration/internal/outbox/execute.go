@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/grpc/metadata"
+
 	"github.com/orch-project/orch/pkg/tracing"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -73,7 +75,8 @@ func sameKind(effects []store.Effect) int {
 	return run
 }
 
-// handle passes effects of one kind to their handler, unless the kind is suspended.
+// handle passes effects of one kind to their handler, unless the kind is suspended. The handler gets no metadata of a request: a caller that
+// flushes a document may execute the effects of another caller's write.
 func (r *Relay) handle(ctx context.Context, effects []store.Effect) error {
 	kind := effects[0].Kind
 	handler := r.handlers.handler(kind)
@@ -83,7 +86,7 @@ func (r *Relay) handle(ctx context.Context, effects []store.Effect) error {
 	if err := r.admit(kind); err != nil {
 		return fmt.Errorf("execute effect %q: %w", kind, err)
 	}
-	ctx, span := r.tracer.Continue(ctx, "effect "+kind, parentOf(effects))
+	ctx, span := r.tracer.Continue(metadata.NewIncomingContext(ctx, nil), "effect "+kind, parentOf(effects))
 	err := handler.Run(ctx, effects)
 	tracing.End(span, err)
 	if err != nil {

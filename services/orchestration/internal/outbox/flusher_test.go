@@ -8,8 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -37,4 +39,22 @@ func TestAResponseWaitsForItsEffectsUntilTheFlushDeadline(t *testing.T) {
 	id = w.insert(w.effect("fast", "in time"))
 	outbox.NewFlusher(relay, time.Minute, slog.New(slog.DiscardHandler)).Flush(t.Context(), query.Flow, w.ws, id)
 	require.Equal(t, 1, c.count("in time"), "executed before the response")
+}
+
+// A caller that flushes a document executes effects of other callers too, and they must not count as its own.
+func TestHandlersOfAFlushHaveNoRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var errs []error
+	relay := w.relayOf(handlers{"test": func(ctx context.Context, _ []store.Effect) error {
+		_, err := request.Incoming(ctx)
+		errs = append(errs, err)
+		return nil
+	}})
+	ctx := requesttest.Incoming(t, w.ws)
+	_, err := request.Incoming(ctx)
+	require.NoError(t, err)
+	require.NoError(t, relay.Flush(ctx, query.Flow, w.ws, w.insert(w.effect("test", "x"))))
+	require.Len(t, errs, 1)
+	require.ErrorIs(t, errs[0], request.ErrNoWorkspace)
 }

@@ -35,9 +35,9 @@ type format struct {
 	Names bool `bson:"names,omitempty"`
 }
 
-// Claim writes the format and the vocabulary into a new database, records the version of the program, migrates one of an earlier format, and refuses a
-// database of a later format or another vocabulary: stored names are in the vocabulary that wrote them. A database that
-// was claimed with the vocabulary Undecided contains no names yet, so the next claim decides.
+// Claim writes the format and the vocabulary into a new database, migrates one of an earlier format, and records the version of the program. It
+// refuses a database of a later format or another vocabulary: stored names are in the vocabulary that wrote them. A database that was claimed
+// with the vocabulary Undecided contains no names yet, so the next claim decides.
 func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
 	if err := s.claim(ctx, vocab, FormatVersion, migrations); err != nil {
 		return err
