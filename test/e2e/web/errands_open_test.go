@@ -136,6 +136,17 @@ func openErrands(e *errands) []errand {
 		p.follows(link(name))
 	}
 	return []errand{
+		{ // First: the list of events shows the latest.
+			"follow a delivery to its run and the log", 3,
+			func(p *person, _ *errands) {
+				p.opens("Events")
+				p.follows(`(//main//a[normalize-space(.)="push"])[1]`)
+				p.presses("Trace")
+				p.reads("Delivery")
+				p.reads("Flow run")
+			},
+			[][]string{{"webhook", "trace", "pushes"}}, "flow run",
+		},
 		{
 			"why the newest failed run failed", 1,
 			func(p *person, _ *errands) { brokenRun(p); p.reads("orders.py") },
@@ -320,17 +331,6 @@ func openErrands(e *errands) []errand {
 				p.reads("webhook is created")
 			},
 			[][]string{{"webhook", "create", "commits", "--preset", "github", "--secret", "correct-horse-battery"}, {"webhook", "deliveries", "commits"}}, "",
-		},
-		{
-			"follow a delivery to its run and the log", 3,
-			func(p *person, _ *errands) {
-				p.opens("Events")
-				p.follows(`(//main//a[normalize-space(.)="push"])[1]`)
-				p.presses("Trace")
-				p.reads("Delivery")
-				p.reads("Flow run")
-			},
-			[][]string{{"webhook", "trace", "pushes"}}, "flow run",
 		},
 		{
 			"the versions of an artifact", 3,
