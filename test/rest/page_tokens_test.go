@@ -138,7 +138,7 @@ func (l list) send(body, query string) answer {
 }
 
 // readTwice reads the list as one page, and by tokens in pages of two. It returns the rows, and the token of the second page. A list that
-// changes meanwhile, such as that of event types, is read again.
+// changes meanwhile is read again: event types are created while the test runs.
 func (l list) readTwice() (rows []string, token string) {
 	l.t.Helper()
 	whole, _ := l.page(`"limit": 200`, "limit=200")

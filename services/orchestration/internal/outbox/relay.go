@@ -48,7 +48,7 @@ const (
 	// batchSize bounds the documents of a batch, and pace is the least time between two batches that are not full.
 	batchSize = 128
 	pace      = 20 * time.Millisecond
-	// backlog bounds the documents queued in memory; the sweeper finds the others.
+	// backlog bounds the documents queued in memory; the sweeper finds documents that did not fit.
 	backlog = 4096
 )
 

@@ -19,8 +19,8 @@ type ClientDocument struct {
 	Doc           bson.Raw
 }
 
-// InsertMissing inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged and counts them. It
-// returns the positions of documents whose unique keys others have, and the documents that the database refuses; it stores the others.
+// InsertMissing inserts the documents whose workspaces and ids do not exist; it leaves existing documents unchanged and counts them. taken are
+// the positions of documents with a unique key of another document, and refused the documents that the database refuses.
 func InsertMissing[M proto.Message](ctx context.Context, c *Collection[M], all []ClientDocument) (existing int, taken []int, refused []Refusal, err error) {
 	docs, positions, err := c.withoutShared(ctx, all)
 	if err != nil || len(docs) == 0 {
@@ -30,7 +30,7 @@ func InsertMissing[M proto.Message](ctx context.Context, c *Collection[M], all [
 	for i := range docs {
 		raws = append(raws, docs[i].Doc)
 	}
-	met, refused, err := c.insertMany(ctx, raws)
+	conflicts, refused, err := c.insertMany(ctx, raws)
 	if err != nil {
 		return 0, nil, nil, err
 	}
@@ -38,15 +38,15 @@ func InsertMissing[M proto.Message](ctx context.Context, c *Collection[M], all [
 		refused[i].Position = positions[refused[i].Position]
 	}
 	existing = len(all) - len(docs)
-	if len(met) == 0 {
+	if len(conflicts) == 0 {
 		return existing, nil, refused, nil
 	}
-	own, err := c.owned(ctx, docs, met)
+	owners, err := c.owned(ctx, docs, conflicts)
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	for _, i := range met {
-		if own[docs[i].ID] == docs[i].Workspace {
+	for _, i := range conflicts {
+		if owners[docs[i].ID] == docs[i].Workspace {
 			existing++
 		} else {
 			taken = append(taken, positions[i])

@@ -39,7 +39,7 @@ type resource struct {
 	read func(ctx context.Context, s *remote.Server, path string) (json.RawMessage, error)
 	// create writes a new record and returns it. The argument of the command identifies it.
 	create func(ctx context.Context, s *remote.Server, argument string, body map[string]any) (json.RawMessage, error)
-	// next returns what to do after the creation of a record, empty for nothing; nil for nothing at all.
+	// next returns the advice that create prints after it made a record, empty for none; nil for kinds without advice.
 	next func(ctx context.Context, s *remote.Server, name string) string
 	// request changes the fields of a command into those of the API; nil if they are the same.
 	request func(ctx context.Context, s *remote.Server, body map[string]any) error

@@ -20,7 +20,7 @@ type attention struct {
 	// Name links to the object. Text says what the object needs, and Why gives the reason.
 	Name, Text, Why string
 	Link, Action    string
-	// ActionLink is the page of the action, if it is not that of the object.
+	// ActionLink is the page of the action, if it differs from the page of the object.
 	ActionLink string
 }
 
@@ -137,7 +137,7 @@ func (s attentionSources) lateText(runs []*orchv1.FlowRun) string {
 	return many
 }
 
-// poolStatusLine is a work pool of the home page: whether a worker polls it, and what waits for one.
+// poolStatusLine is a work pool of the home page: whether a worker polls it, and how many runs are late.
 type poolStatusLine struct {
 	Name, Link string
 	// Class is the state whose colour and icon the line has.
