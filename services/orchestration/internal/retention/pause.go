@@ -3,8 +3,8 @@ package retention
 import "time"
 
 const (
-	// restFactor is the length of the pause after a batch, in multiples of the time that the batch took: deletions take a fifth of the time,
-	// whatever the machine and its load.
+	// restFactor is the length of the pause after a batch, in multiples of the time that the batch took: deletions take a fifth of the time on
+	// every machine, under every load.
 	restFactor = 4
 	// maxPause bounds a pause for clients, so an outlier does not stop the deletion. The rate has no such bound.
 	maxPause = 2 * time.Second

@@ -22,7 +22,10 @@ func (c *connection) sayLastChange(cmd *cobra.Command, s *remote.Server, kind st
 		return
 	}
 	found, err := readEvents(cmd.Context(), s, map[string]any{
-		"filter": map[string]any{"resource": map[string]any{"id": inEachVocabulary(kind, one.ID)}, "order": "DESC"}, "limit": 1,
+		"filter": map[string]any{
+			"resource": map[string]any{"id": inEachVocabulary(kind, one.ID)}, "order": "DESC",
+			"event": map[string]any{"name": append(inEachVocabulary(kind, "created"), inEachVocabulary(kind, "updated")...)}, // Not events of clients.
+		}, "limit": 1,
 	}, 1)
 	if err != nil || len(found) == 0 {
 		return

@@ -23,7 +23,7 @@ type deliveryTrace struct {
 	// Events are the events of the delivery, and AutomationEvents the firings that they triggered with the outcomes of their actions.
 	Events           []json.RawMessage `json:"events"`
 	AutomationEvents []json.RawMessage `json:"automation_events"`
-	// FlowRuns are the flow runs that the actions started, and Logs the last lines of the logs of these.
+	// FlowRuns are the flow runs that the actions started, and Logs the last lines of the logs of these runs.
 	FlowRuns []json.RawMessage `json:"flow_runs"`
 	Logs     []json.RawMessage `json:"logs"`
 }
@@ -37,8 +37,8 @@ var errNoDelivery = errors.New("the webhook has no delivery")
 func webhookTraceCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
 		Use:   "trace WEBHOOK [DELIVERY]",
-		Short: "Follow a delivery to its events, the automations that fired, their flow runs and the logs of these",
-		Long: `Follow a delivery, by default the last one, to its events, the automations that fired, the flow runs that these started, and
+		Short: "Follow a delivery to its events, the automations that fired, their flow runs and the logs of the runs",
+		Long: `Follow a delivery, by default the last one, to its events, the automations that fired, the flow runs that the automations started, and
 the last lines of their logs.`,
 		Example: `  orch webhook trace pushes
   orch webhook trace pushes 0198c1f2-6d1c-7d36-9a1b-5a0e8b1f3c22`,
@@ -142,7 +142,7 @@ func (t *deliveryTrace) follow(ctx context.Context, s *remote.Server) error {
 	return err
 }
 
-// inEachVocabulary returns a name in both vocabularies, because the API does not name that of the server.
+// inEachVocabulary returns a name in both vocabularies: clients cannot read the vocabulary of the server.
 func inEachVocabulary(kind, name string) []string {
 	return []string{vocabulary.Orch.Name(kind, name), vocabulary.Prefect.Name(kind, name)}
 }

@@ -164,16 +164,16 @@ func (s attentionSources) poolStatuses(r *page.Request) []poolStatusLine {
 			Name: show.Line(pool.GetName(), 60), Link: r.To("work-pools", "work-pool", pool.GetName()), Class: "pending",
 			Status: poolStatus(pool), Slots: slots(pool.GetActiveSlots(), pool.ConcurrencyLimit).Text,
 		}
-		late := lateRuns[pool.GetName()]
-		if len(late) > 0 {
-			line.Late = s.lateText(late)
+		runs := lateRuns[pool.GetName()]
+		if len(runs) > 0 {
+			line.Late = s.lateText(runs)
 		}
 		switch {
 		case pool.GetIsPaused():
 			line.Class = "paused"
 		case pool.GetStatus() == orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY:
 			line.Class = "completed"
-		case len(late) > 0:
+		case len(runs) > 0:
 			line.Class = "crashed"
 		}
 		line.Icon = show.Icon(line.Class)

@@ -15,7 +15,7 @@ import (
 // callPattern is a call in the source: its type of response and its rpc. The helper changed is a call whose response is empty.
 var callPattern = regexp.MustCompile(`(?:apicall\.New\w*\[([*\w.]+)\]|\bchanged)\((?:least, )?orchv1\.(\w+?)_(\w+)_FullMethodName`)
 
-// A call of another type than its rpc fails at its first response, after the server has done what it asks for.
+// A page that decodes a response as the wrong message reports an error although the server has executed the call.
 func TestCallsHaveTheResponsesOfTheirRPCs(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -55,7 +55,7 @@ func flowRunContext(r *page.Request, h flowRunHead, v *flowRunView) {
 	}
 }
 
-// emitted asks for the events about the run that clients sent, such as those of its code.
+// emitted returns the call that reads the events of clients about the run, for example events that the code of the flow emits.
 func (h flowRunHead) emitted(r *page.Request) *apicall.Unary[*orchv1.EventPage] {
 	vocab := r.Server.Vocabulary
 	return apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{

@@ -108,7 +108,7 @@ func showVariable(r *page.Request) (page.View, error) {
 	v := detailView{
 		Kind: "Variable", Title: show.Line(a.GetName(), 80), ID: show.ID(a.GetId()),
 		Pairs: pairs(pair{"Tags", mark(show.Tags(a.GetTags()))}, pair{"Created", timeCell(r, a.GetCreated())}, pair{"Updated", timeCell(r, a.GetUpdated())},
-			pair{"Changed by", text(lastActor(r, r.Server.Vocabulary.Name("variable", a.GetId())))}),
+			pair{"Changed by", text(lastEditor(r, "variable", a.GetId()))}),
 		Panels: []panel{{Title: "Value", Body: show.JSON(a.GetValue())}},
 	}
 	if r.May(orchv1.VariableService_UpdateVariable_FullMethodName) {
@@ -122,10 +122,15 @@ func showVariable(r *page.Request) (page.View, error) {
 	return page.View{Title: v.Title, Template: "detail.html", Data: v}, nil
 }
 
-// lastActor names the actor of the last event of a resource; empty if the server does not know the actor, or has deleted the event.
-func lastActor(r *page.Request, resource string) string {
+// lastEditor names the actor of the last creation or change of an object; empty if the server does not know the actor, or has deleted the
+// event. Events of clients about the object do not count.
+func lastEditor(r *page.Request, kind, id string) string {
+	vocab := r.Server.Vocabulary
 	last := apicall.New[*orchv1.EventPage](orchv1.EventService_ReadEvents_FullMethodName, apicall.Input{Body: apicall.JSON{
-		"filter": apicall.JSON{"resource": apicall.JSON{"id": []string{resource}}, "order": "DESC"}, "limit": 1,
+		"filter": apicall.JSON{
+			"resource": apicall.JSON{"id": []string{vocab.Name(kind, id)}}, "order": "DESC",
+			"event": apicall.JSON{"name": []string{vocab.Name(kind, "created"), vocab.Name(kind, "updated")}},
+		}, "limit": 1,
 	}})
 	if err := r.Call(last); err != nil || len(last.Result().GetEvents()) == 0 {
 		return ""

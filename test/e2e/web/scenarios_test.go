@@ -18,19 +18,19 @@ import (
 	"github.com/orch-project/orch/test/e2e"
 )
 
-// errand is a thing that a person does in a day: in the dashboard from the home page, and by commands.
-type errand struct {
+// scenario is a thing that a person does in a day: in the dashboard from the home page, and by commands.
+type scenario struct {
 	what string
 	// most is the largest number of clicks and fields.
 	most     int
-	page     func(p *person, e *errands)
+	page     func(p *person, e *scenarios)
 	commands [][]string
 	// prints is a text of the last command.
 	prints string
 }
 
-// errands is a server with what the errands need.
-type errands struct {
+// scenarios is a server with the objects that the scenarios need.
+type scenarios struct {
 	*seeder
 	// ids of objects by their names.
 	ids map[string]string
@@ -73,7 +73,7 @@ func (p *person) searches(text string) {
 }
 
 // orch runs a command against the server.
-func (e *errands) orch(args ...string) string {
+func (e *scenarios) orch(args ...string) string {
 	e.t.Helper()
 	cmd := exec.CommandContext(e.t.Context(), programs.Path("orch"), args...)
 	cmd.Env = append(os.Environ(), "ORCH_API_URL="+e.api, "ORCH_PROFILES="+filepath.Join(e.t.TempDir(), "profiles.json"))
@@ -82,14 +82,14 @@ func (e *errands) orch(args ...string) string {
 	return string(out)
 }
 
-// TestErrandsOfADay does each errand in the dashboard and by commands, and prints the number of clicks and fields beside their bound. An
-// errand of several parts, such as to make a block and to replace its value, counts each part from the home page.
-func TestErrandsOfADay(t *testing.T) {
+// TestScenariosOfADay does each scenario in the dashboard and by commands, and prints the number of clicks and fields beside their bound. An
+// scenario of several parts, such as to make a block and to replace its value, counts each part from the home page.
+func TestScenariosOfADay(t *testing.T) {
 	o := e2e.StartSingle(t, programs, t.TempDir(), "ORCH_VOCABULARY=prefect")
-	e := &errands{seeder: &seeder{t, o.API()}, ids: map[string]string{}, hooks: map[string]string{}}
+	e := &scenarios{seeder: &seeder{t, o.API()}, ids: map[string]string{}, hooks: map[string]string{}}
 	browser, seen := open(t, o.URL, 20*time.Minute)
 	p := &person{t: t, browser: browser, seen: seen, root: o.URL}
-	for _, one := range openErrands(e) {
+	for _, one := range openScenarios(e) {
 		t.Run(one.what, func(t *testing.T) {
 			p.t, e.t = t, t
 			p.visits("/")

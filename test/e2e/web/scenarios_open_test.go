@@ -21,7 +21,7 @@ Traceback (most recent call last):
 KeyError: 'amount'`
 
 // run creates a flow run of a deployment in a state.
-func (e *errands) run(deployment, name string, state object) string {
+func (e *scenarios) run(deployment, name string, state object) string {
 	e.t.Helper()
 	id := e.post("/deployments/"+e.ids[deployment]+"/create_flow_run", object{"name": name, "state": object{"type": "SCHEDULED"}})
 	e.ids[name] = id
@@ -29,13 +29,13 @@ func (e *errands) run(deployment, name string, state object) string {
 	return id
 }
 
-func (e *errands) set(run string, state object) {
+func (e *scenarios) set(run string, state object) {
 	e.t.Helper()
 	e.post("/flow_runs/"+run+"/set_state", object{"state": state, "force": true})
 }
 
 // hook creates a webhook and returns its address.
-func (e *errands) hook(name, template string) string {
+func (e *scenarios) hook(name, template string) string {
 	e.t.Helper()
 	var made struct{ ID, URL string }
 	require.Equal(e.t, http.StatusCreated, call(e.t, http.MethodPost, e.api+"/webhooks/", object{"name": name, "template": template}, &made))
@@ -44,12 +44,12 @@ func (e *errands) hook(name, template string) string {
 }
 
 // posts sends a body to a webhook until it is answered with a status.
-func (e *errands) posts(webhook string, body object, status int) {
+func (e *scenarios) posts(webhook string, body object, status int) {
 	e.t.Helper()
 	require.Eventually(e.t, func() bool { return call(e.t, http.MethodPost, e.hooks[webhook], body, nil) == status }, startWait, poll)
 }
 
-func (e *errands) automation(name string, trigger object, actions ...object) {
+func (e *scenarios) automation(name string, trigger object, actions ...object) {
 	e.t.Helper()
 	e.ids[name] = e.post("/automations/", object{"name": name, "trigger": trigger, "actions": actions})
 }
@@ -58,8 +58,8 @@ func reactive(names ...string) object {
 	return object{"type": "event", "posture": "Reactive", "expect": names, "threshold": 1, "within": 0}
 }
 
-// seedErrands creates what the errands need.
-func seedErrands(e *errands) {
+// seedScenarios creates the objects that the scenarios need.
+func seedScenarios(e *scenarios) {
 	e.t.Helper()
 	flow := e.post("/flows/", object{"name": "etl"})
 	e.post("/work_pools/", object{"name": "local", "type": "process"})
@@ -112,7 +112,7 @@ func seedErrands(e *errands) {
 }
 
 // pause lets a run wait for an input.
-func (e *errands) pause(run string) {
+func (e *scenarios) pause(run string) {
 	e.t.Helper()
 	for key, value := range map[string]string{
 		"schema": `{"type": "object", "required": ["ticket"], "properties": {"ticket": {"type": "string", "title": "Ticket"}}}`, "description": `"Release?"`,
@@ -128,17 +128,17 @@ func (e *errands) pause(run string) {
 // link selects a link of the main part that has exactly a text.
 func link(text string) string { return `(//main//a[normalize-space(.)="` + text + `"])[1]` }
 
-func openErrands(e *errands) []errand {
-	seedErrands(e)
+func openScenarios(e *scenarios) []scenario {
+	seedScenarios(e)
 	brokenRun := func(p *person) { p.follows(`//*[@id="failures"]//a[normalize-space(.)="broken"]`) }
 	deployment := func(p *person, name string) {
 		p.opens("Deployments")
 		p.follows(link(name))
 	}
-	return []errand{
+	return []scenario{
 		{ // First: the list of events shows the latest.
 			"follow a delivery to its run and the log", 3,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.opens("Events")
 				p.follows(`(//main//a[normalize-space(.)="push"])[1]`)
 				p.presses("Trace")
@@ -149,12 +149,12 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"why the newest failed run failed", 1,
-			func(p *person, _ *errands) { brokenRun(p); p.reads("orders.py") },
+			func(p *person, _ *scenarios) { brokenRun(p); p.reads("orders.py") },
 			[][]string{{"flow-run", "logs"}}, "orders.py",
 		},
 		{
 			"which of 2,000 tasks failed, and its log", 3,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				brokenRun(p)
 				p.follows(`//main//*[contains(@class, "cause")]//a[normalize-space(.)="load-1999"]`)
 				p.presses("Logs")
@@ -164,12 +164,16 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"retry it", 2,
-			func(p *person, _ *errands) { brokenRun(p); p.presses("Retry"); p.reads("The run is scheduled again.") },
+			func(p *person, _ *scenarios) {
+				brokenRun(p)
+				p.presses("Retry")
+				p.reads("The run is scheduled again.")
+			},
 			[][]string{{"flow-run", "cancel", "broken"}, {"flow-run", "retry", "broken"}}, "broken",
 		},
 		{
 			"run a deployment with other parameters", 4 + 1,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				deployment(p, "nightly")
 				p.presses("Run")
 				p.types("p.limit", "3")
@@ -180,7 +184,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"the same in two hours with a tag", 5 + 3,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				deployment(p, "nightly")
 				p.presses("Run")
 				p.types("p.limit", "3")
@@ -194,7 +198,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"answer a run that waits", 2 + 1,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.follows(`(//*[@id="attention"]//a[normalize-space(.)="Answer"])[1]`)
 				p.types("p.ticket", "T-1")
 				p.presses("Resume with this answer")
@@ -204,12 +208,12 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"whether pools are alive, and what waits", 0,
-			func(p *person, _ *errands) { p.reads("Alive"); p.reads("runs are late") },
+			func(p *person, _ *scenarios) { p.reads("Alive"); p.reads("runs are late") },
 			[][]string{{"work-pool", "ls"}}, "local",
 		},
 		{
 			"cancel the late runs of a deployment", 4,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.follows(`//*[@id="tiles"]//a[contains(., "Late")]`)
 				p.submits("deployment", "overdue")
 				p.presses("Cancel all…")
@@ -220,7 +224,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"find a run by a part of its name", 2,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.searches("completed")
 				p.follows(link("completed-one"))
 				p.do("the run", shown(`//main//h1[contains(., "completed-one")]`))
@@ -229,7 +233,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"pause a schedule", 3,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				deployment(p, "nightly")
 				p.presses("Deactivate")
 				p.reads("The schedule is changed.")
@@ -238,7 +242,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"switch the schedule on again", 3,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				deployment(p, "nightly")
 				p.presses("Activate")
 				p.reads("The schedule is changed.")
@@ -247,7 +251,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"change a schedule to weekdays at 06:00 in Rome", 6,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				deployment(p, "nightly")
 				p.follows(`(//main//a[contains(., "0 * * * *")])[1]`)
 				p.types("rule", "0 6 * * 1-5")
@@ -258,7 +262,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"let two runs of a deployment run at a time", 4,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				deployment(p, "nightly")
 				p.unfolds("Settings")
 				p.submits("concurrency_limit", "2")
@@ -268,7 +272,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"make a work pool and get the line of its worker", 4,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.opens("Work pools")
 				p.types("name", "fresh")
 				p.chooses("type", "process")
@@ -279,7 +283,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"give a queue precedence", 4,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.opens("Work pools")
 				p.follows(link("local"))
 				p.follows(link("urgent"))
@@ -290,7 +294,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"make a variable and change it", 5,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.opens("Variables")
 				p.types("value", "eu")
 				p.submits("name", "region")
@@ -302,7 +306,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"make a limit of three slots and see its holders", 5,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.opens("Limits")
 				p.types("limit", "3")
 				p.submits("name", "database")
@@ -312,7 +316,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"why an automation did not fire", 3,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.opens("Automations")
 				p.follows(link("quiet"))
 				p.presses("Try with past events")
@@ -322,7 +326,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"make a webhook for GitHub with its secret", 5,
-			func(p *person, e *errands) {
+			func(p *person, e *scenarios) {
 				p.opens("Webhooks")
 				p.presses("New webhook")
 				p.submitsChoice("preset", "GitHub")
@@ -334,7 +338,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"the versions of an artifact", 3,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.opens("Artifacts")
 				p.follows(link("report"))
 				p.reads("Versions")
@@ -343,7 +347,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"retry the dead letters of a cause", 4,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.follows(`//*[@id="attention"]//a[normalize-space(.)="Decide"]`)
 				p.presses("Retry")
 			},
@@ -351,7 +355,7 @@ func openErrands(e *errands) []errand {
 		},
 		{
 			"copy the calls of a page as curl", 2,
-			func(p *person, _ *errands) {
+			func(p *person, _ *scenarios) {
 				p.actions++
 				p.do("as API", chromedp.Click(`//main//details[contains(@class, "api")]/summary`), shown(`(//main//code[starts-with(., "curl ")])[1]`))
 			},
